@@ -32,7 +32,7 @@ static void await_held(struct on_quorum *story, const char *name, int members)
     await_held_at(&story->servers, name, members);
 }
 
-TEST(a_lock_is_held_by_all_members_and_let_go)
+TEST(a_lock_is_held_by_all_members_and_released)
 {
     struct on_quorum *story = story_of(state);
     await_all(story);

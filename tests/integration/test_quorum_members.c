@@ -97,7 +97,7 @@ static void hold(struct apart *apart)
         apart->wires[i].holds = true;
 }
 
-static void let_go(struct apart *apart)
+static void stop_holding(struct apart *apart)
 {
     for (int i = 0; i < 2; i++)
         apart->wires[i].holds = false;
@@ -105,7 +105,7 @@ static void let_go(struct apart *apart)
 
 static void close_apart(struct apart *apart)
 {
-    let_go(apart);
+    stop_holding(apart);
     batond_close(&apart->batond, apart->client);
     for (int i = 0; i < 2; i++)
         wire_delay_stop(&apart->wires[i]);
@@ -130,7 +130,7 @@ TEST_WITH(reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
     await_held_at(&story->servers, "apart", 5);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
-    let_go(&apart);
+    stop_holding(&apart);
     if (parked_answer(parked, PATIENCE_MS) != 201)
         fail_msg("%s", parked->text);
     assert_in_range(http_integer(&parked->client, "ttl_ms"), 1, 20000);
@@ -151,7 +151,7 @@ static struct parked *send_until_held(struct on_quorum *story, struct apart *apa
         if (parked_waits(parked, 5))
             continue;
         parked_close(parked);
-        let_go(apart);
+        stop_holding(apart);
         await_up(apart->client, "5 of 5");
         hold(apart);
         parked = parked_send_token(apart->batond.port, token, request);
@@ -179,7 +179,7 @@ TEST_WITH(hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up, NU
     clock_sleep_ms(100); /* it has been asked for, too */
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_freeze(&story->servers.members[i]);
-    let_go(&apart);
+    stop_holding(&apart);
     assert_int_equal(parked_answer(first, PATIENCE_MS), 409);
     assert_int_equal(parked_answer(second, PATIENCE_MS), 409);
     clock_sleep_ms(2500);
@@ -218,7 +218,7 @@ TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
     assert_int_equal(quorum_servers_held(&story->servers, "gone"), 5);
     for (int i = 0; i < 2; i++)
         apart.wires[i].ms = 0;
-    let_go(&apart);
+    stop_holding(&apart);
     await_held_at(&story->servers, "gone", 3);
     parked_close(parked);
     close_apart(&apart);

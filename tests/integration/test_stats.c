@@ -64,7 +64,7 @@ static void hold(struct guarded *guarded, const char *name, char token[TOKEN_TEX
     keep_token(guarded->service.client, token);
 }
 
-static void let_go(struct guarded *guarded, const char *name, const char *token)
+static void release(struct guarded *guarded, const char *name, const char *token)
 {
     char request[64];
     snprintf(request, sizeof request, "DELETE /locks/%s", name);
@@ -92,7 +92,7 @@ TEST(waiters_are_reported_until_the_wait_ends)
         assert_int_equal(parked_answer(parked[i], CLOCK_HANG_MS), 409);
     assert_waiters(guarded, "busy", WAITERS - 3);
     assert_true(value(guarded, "waiting", "busy", "waiting_ms") >= 1500);
-    let_go(guarded, "busy", token);
+    release(guarded, "busy", token);
     for (int i = 2; i < 5; i++)
         assert_int_equal(parked_answer(parked[i], CLOCK_HANG_MS), 201);
     assert_waiters(guarded, "busy", 0);
@@ -118,10 +118,10 @@ TEST(several_names_wait_one_by_one)
     struct parked *goes = wait_for(guarded, "POST /locks", BODY);
     assert_waiters(guarded, "n1", 2);
     assert_waiters(guarded, "n2", 0);
-    let_go(guarded, "n1", first);
+    release(guarded, "n1", first);
     assert_waiters(guarded, "n1", 1);
     assert_waiters(guarded, "n2", 1);
-    let_go(guarded, "n2", second);
+    release(guarded, "n2", second);
     assert_waiters(guarded, "n2", 0);
     parked_close(goes);
     parked_close(waits);
@@ -159,7 +159,7 @@ TEST(a_list_is_as_long_as_is_asked_for)
         char name[16], token[TOKEN_TEXT];
         snprintf(name, sizeof name, "short%d", i);
         hold(guarded, name, token);
-        let_go(guarded, name, token);
+        release(guarded, name, token);
     }
     asks_for(client, AS("all"), "GET /stats", 200);
     assert_int_equal(json_array_size(json_object_get(client->reply.json, "longest_holds")), 10);

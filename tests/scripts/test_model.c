@@ -30,8 +30,8 @@ struct run {
     struct model models[NAMES];
     char recent[NAMES][RECENT][MODEL_TOKEN];
     int64_t versions[NAMES];
-    int64_t
-        minds[NAMES]; /* when who has told others of something looks after it; INT64_MAX: never */
+    int64_t supervised_until[NAMES]; /* when a server looks whether others did what it asked of
+                                        them; INT64_MAX: never */
     int claimed_at_release, with_others_behind, quarantined, late, jumps, lost, supervised;
     int stayed_taken, final;
 };
@@ -301,28 +301,28 @@ static void plan_sooner(struct run *run)
     }
 }
 
-static int64_t *minds_of(struct run *run)
+static int64_t *supervision_of(struct run *run)
 {
-    return &run->minds[run->model - run->models];
+    return &run->supervised_until[run->model - run->models];
 }
 
-static void mind(struct run *run, int64_t ms)
+static void supervise(struct run *run, int64_t ms)
 {
     int64_t at = run->now + ms * 1000;
-    if (ms >= 0 && at < *minds_of(run))
-        *minds_of(run) = at;
+    if (ms >= 0 && at < *supervision_of(run))
+        *supervision_of(run) = at;
 }
 
 /* Who has told others of something looks whether it was done, and does it where it was not. */
 static void look_after(struct run *run)
 {
     struct standing standing;
-    if (*minds_of(run) > run->now)
+    if (*supervision_of(run) > run->now)
         return;
-    *minds_of(run) = INT64_MAX;
+    *supervision_of(run) = INT64_MAX;
     heartbeat(run->scripts, "asker", 1000, 1, &run->name, &standing);
     if (standing.next_ms > 0)
-        mind(run, standing.next_ms);
+        supervise(run, standing.next_ms);
     if (standing.next_ms != 0)
         return;
     run->supervised++;
@@ -334,7 +334,7 @@ static void look_after(struct run *run)
  * that by a message that may be lost, and who told it looks then. */
 static void check_plans(struct run *run)
 {
-    if (*minds_of(run) <= run->now)
+    if (*supervision_of(run) <= run->now)
         return;
     int64_t next = model_next_tick(run->model, run->now);
     if (next == INT64_MAX)
@@ -342,7 +342,7 @@ static void check_plans(struct run *run)
     for (size_t i = 0; i < MODEL_SERVERS; i++) {
         const struct model_server *server = &run->model->servers[i];
         if (server->listed && server->plan > run->now && server->plan >= next + 1000 &&
-            *minds_of(run) >= next + 1000)
+            *supervision_of(run) >= next + 1000)
             fail_msg("step %d: server %s of %s ticks %" PRId64 " us late", run->step,
                      MODEL_SERVER_NAMES[i], run->name,
                      server->plan == INT64_MAX ? -1 : server->plan - next);
@@ -728,14 +728,14 @@ static void step(struct run *run)
     run->scripts->due_ms = -1;
     run->scripts->clock_us = run->now;
     run->scripts->unwatched = !chance(run, 25);
-    if (*minds_of(run) <= run->now && chance(run, 50))
+    if (*supervision_of(run) <= run->now && chance(run, 50))
         look_after(run);
     else
         step_of_any_kind(run);
     compare_messages(run);
     compare_expired(run);
     plan_sooner(run);
-    mind(run, run->scripts->due_ms);
+    supervise(run, run->scripts->due_ms);
     check_plans(run);
     assert_true(model_is_compatible(run->model));
     assert_true(run->model->version >= run->versions[name]);
@@ -751,7 +751,7 @@ TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
     run->now = run->begun = run->greatest = redis_now(scripts);
     inboxes_open(&run->inboxes, scripts);
     for (int i = 0; i < NAMES; i++)
-        run->minds[i] = INT64_MAX;
+        run->supervised_until[i] = INT64_MAX;
     for (int i = 0; i < NAMES; i++)
         run->models[i].retention_us = scripts->retention_ms * 1000;
     for (run->step = 0; run->step < STEPS; run->step++) {

@@ -35,7 +35,7 @@ static void assert_waits(struct scripts *scripts, const char *token)
 }
 
 /* Whether the server has to ask again of the name "n". */
-static bool is_astray(struct scripts *scripts, const char *server, int64_t lease_ms)
+static bool must_ask_again(struct scripts *scripts, const char *server, int64_t lease_ms)
 {
     static const char *const NAMES[] = {"n"};
     struct standing standing;
@@ -51,7 +51,7 @@ TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
     park(scripts, "a", "one", .claim_ms = 30);
     park(scripts, "b", "one", .claim_ms = 30);
     park(scripts, "c", "two", .claim_ms = 30000);
-    assert_false(is_astray(scripts, "one", 60000));
+    assert_false(must_ask_again(scripts, "one", 60000));
     release(scripts, "n", "x");
     assert_holds(scripts, "a");
     miss_turns(scripts, 30);
@@ -60,11 +60,11 @@ TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
     assert_int_equal(seen.holds, 1);
     assert_int_equal(seen.waiters, 2);
     assert_string_equal(seen.last_reason, "expired");
-    assert_true(is_astray(scripts, "one", 60000));
-    assert_false(is_astray(scripts, "two", 60000));
+    assert_true(must_ask_again(scripts, "one", 60000));
+    assert_false(must_ask_again(scripts, "two", 60000));
 
     assert_status(look_again(scripts, "b", "one", .claim_ms = 30000), "waiting");
-    assert_false(is_astray(scripts, "one", 60000));
+    assert_false(must_ask_again(scripts, "one", 60000));
     look_again(scripts, "c", "two", .ttl_ms = 0);
     release(scripts, "n", "c");
     assert_holds(scripts, "a");
@@ -84,11 +84,11 @@ TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
     park(scripts, "c", "two", .lease_ms = 60000);
     assert_int_equal(inspect(scripts, "n", "").waiters, 3);
     sleep_past(scripts, 30);
-    assert_true(is_astray(scripts, "one", 60000));
+    assert_true(must_ask_again(scripts, "one", 60000));
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
     release(scripts, "n", "x");
     assert_holds(scripts, "c");
-    assert_true(is_astray(scripts, "one", 60000));
+    assert_true(must_ask_again(scripts, "one", 60000));
 }
 
 TEST_WITH_CLOCK(heartbeat_reports_which_names_have_moved)
@@ -206,8 +206,8 @@ TEST_WITH_CLOCK(servers_that_are_done_leave_nothing)
     park(scripts, "b", "two", .ttl_ms = 0);
     assert_int_equal(key_count(scripts), 5); /* the name, servers, waiters, two queues */
     release(scripts, "n", "b");
-    assert_true(is_astray(scripts, "two", 60000));
-    assert_false(is_astray(scripts, "one", 60000));
+    assert_true(must_ask_again(scripts, "two", 60000));
+    assert_false(must_ask_again(scripts, "one", 60000));
     leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
     assert_int_equal(key_count(scripts), 2); /* the name, and that b was cancelled */
 }
@@ -317,9 +317,9 @@ TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_notified)
     scripts->keys_were_lost = true;
     acquire(scripts, .token = "x");
     acquire(scripts, .token = "a", .attempt = "a", .server = "one");
-    assert_false(is_astray(scripts, "one", 60000));
+    assert_false(must_ask_again(scripts, "one", 60000));
     delete_key(scripts, "n", "");
-    assert_true(is_astray(scripts, "one", 60000));
+    assert_true(must_ask_again(scripts, "one", 60000));
     assert_status(acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one"),
                   "granted");
 }

@@ -45,7 +45,7 @@ static void assert_alone(struct scripts *scripts)
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
 }
 
-static bool is_astray(struct scripts *scripts, const char *server, int64_t lease_ms)
+static bool must_ask_again(struct scripts *scripts, const char *server, int64_t lease_ms)
 {
     struct standing standing;
     heartbeat(scripts, server, lease_ms, 1, (const char *const[]){"n"}, &standing);
@@ -65,7 +65,7 @@ TEST_WITH(single_waiter_needs_no_key_of_its_own, set_up, tear_down)
     assert_alone(scripts);
     assert_int_equal(tick(scripts, "n", "one").next_ms, 40000);
     assert_alone(scripts);
-    assert_false(is_astray(scripts, "one", 60000));
+    assert_false(must_ask_again(scripts, "one", 60000));
     assert_alone(scripts);
     assert_status(release(scripts, "n", "y"), "not_held");
     assert_alone(scripts);

@@ -131,7 +131,7 @@ static int stream_to_who_does_not_read(int place)
 }
 
 /* It has closed its side only, so that what is unsent stays unsent. */
-TEST_WITH(a_client_that_goes_without_reading_is_let_go, setup, NULL)
+TEST_WITH(a_client_that_goes_without_reading_is_closed, setup, NULL)
 {
     stage.deaf = true;
     int fd = stream_to_who_does_not_read(0);
