@@ -135,9 +135,9 @@ static void subscription_keep_supervising(struct subscription *subscription, int
         subscription_stop_supervising(subscription);
 }
 
-/* Compares with Redis' state of the name: three numbers, see heartbeat.lua. A waiter or watch that has
- * missed a message asks again. Scripts are answered in order, so a request that is queued here but
- * not in Redis was lost there. */
+/* Compares with Redis' state of the name: three numbers, see heartbeat.lua. A waiter or watch that
+ * has missed a message asks again. Scripts are answered in order, so a request that is queued here
+ * but not in Redis was lost there. */
 static void subscription_compare(struct subscription *subscription, const struct value *numbers,
                                  size_t at)
 {
