@@ -17,7 +17,7 @@ void verdict_sort(struct record *record)
         qsort(record->events, record->count, sizeof *record->events, by_received);
 }
 
-/* A grant counts once it is told: the release before it was sent by then. */
+/* A grant counts once it is reported: the release before it was sent by then. */
 static bool is_before(const struct event *event, int64_t us)
 {
     return (event->operation == ACQUIRE ? event->received : event->sent) < us;

@@ -10,7 +10,7 @@ struct verdict {
     size_t grants;
     size_t lost;        /* holds that were gone before their TTL was over */
     size_t doubles;     /* grants of a name that another client counted on at that time */
-    size_t backward;    /* fences not greater than one that was told before it was asked for */
+    size_t backward;    /* fences not greater than one that was reported before it was asked for */
     size_t twins;       /* fences of a name that were given out twice */
     int64_t longest_us; /* between two grants, of any name */
     int64_t longest_of_name_us; /* and of the same one */

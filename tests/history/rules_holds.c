@@ -56,7 +56,7 @@ void check_compatible(const struct story *story, struct findings *findings)
     }
 }
 
-/* When a reply has told that the hold was released; INT64_MAX: never. */
+/* When a reply has reported that the hold was released; INT64_MAX: never. */
 static int64_t released_at(const struct story *story, const struct hold *hold)
 {
     size_t first, last;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* A number that a reply told. */
+/* A number that a reply reported. */
 struct number {
     int64_t at; /* what it is sorted by: when it was known, or when it was asked for */
     int64_t value;

@@ -90,7 +90,8 @@ static void count_others(const struct story *story, const struct event *event, i
     *most = (int64_t)count - 1;
 }
 
-/* Whether no other request can have been the one that released: its reply tells the count then. */
+/* Whether no other request can have been the one that released: its reply reports the count then.
+ */
 static bool released_by(const struct story *story, const struct event *release)
 {
     size_t first, last;
@@ -139,7 +140,7 @@ static bool renewed_meanwhile(const struct story *story, const struct event *eve
     return false;
 }
 
-/* A repeated acquire tells what remains, and neither adds to it nor begins it anew. */
+/* A repeated acquire reports what remains, and neither adds to it nor begins it anew. */
 static void check_left(const struct story *story, const struct event *event,
                        struct findings *findings)
 {
@@ -152,8 +153,8 @@ static void check_left(const struct story *story, const struct event *event,
                 event_text(event));
 }
 
-/* How old a grant may be when it is told: one that was waited for may have been claimed a second
- * time, the first answer being lost. */
+/* How old a grant may be when it is reported: one that was waited for may have been claimed a
+ * second time, the first answer being lost. */
 static int64_t reported_late(const struct story *story, const struct event *event)
 {
     int64_t granted = event->granted > event->sent ? event->granted : event->sent;
@@ -297,7 +298,7 @@ void check_shown(const struct story *story, struct findings *findings)
     }
 }
 
-/* A request of the same token after its release was told. */
+/* A request of the same token after its release was reported. */
 static void check_after(const struct event *release, const struct event *event,
                         struct findings *findings)
 {

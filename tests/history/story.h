@@ -1,4 +1,4 @@
-/* story.h: what a history tells about one name: its holds, and how long each lived for certain and
+/* story.h: what a history says about one name: its holds, and how long each lived for certain and
  * at most, whatever the delays on the way to Redis and back. */
 #ifndef BATON_TESTS_HISTORY_STORY_H
 #define BATON_TESTS_HISTORY_STORY_H
@@ -33,7 +33,7 @@ struct hold {
     size_t proof_count; /* ... in order of `sent` */
 };
 
-/* A token that may have had a hold of which no reply tells. */
+/* A token that may have had a hold that no reply reports. */
 struct maybe {
     int token;
     int owner;

@@ -1,4 +1,4 @@
-/* Tracked keys: each change is told, or that any may have been missed, over all losses. */
+/* Tracked keys: each change is reported, or that any may have been missed, over all losses. */
 #include "redis/node/tracking.h"
 #include "tests/redis/world.h"
 #include "tests/support/cmocka.h"
@@ -22,7 +22,7 @@ static void command(struct world *world, const char *text)
     freeReplyObject(redis_process_command(&world->redis, text));
 }
 
-/* A change is told; whatever came before it has arrived by then. */
+/* A change is reported; whatever came before it has arrived by then. */
 static void expect_invalidated(struct world *world, const char *name)
 {
     char key[64];
@@ -214,7 +214,7 @@ TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
     expect_invalidated(world, "c");
 }
 
-/* What was on its way when it ended is not told. */
+/* What was on its way when it ended is not reported. */
 TEST_WITH(untracking_ends_all_reports, set_up, world_tear_down)
 {
     struct world *world = *state;
@@ -223,7 +223,7 @@ TEST_WITH(untracking_ends_all_reports, set_up, world_tear_down)
     command(world, "SET " PREFIX "a} 1");
     store_fixture_untrack(&world->store);
     settle(world);
-    command(world, "PUBLISH " CHANNEL " later"); /* by the connection that would tell */
+    command(world, "PUBLISH " CHANNEL " later"); /* by the connection that would report it */
     store_fixture_await(&world->store, &world->store.messages, 1);
     assert_int_equal(world->store.touches, 0);
 }
@@ -256,7 +256,7 @@ static void track_as(struct world *world, const char *rights, const char *warnin
     command(world, "CLIENT KILL TYPE pubsub");
     store_fixture_await(&store, &store.listenings, 2);
     assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
-    assert_int_equal(store.warnings, 2); /* of the inbox; the other is told once */
+    assert_int_equal(store.warnings, 2); /* of the inbox; the other is reported once */
     assert_int_equal(store.touches_of_any, 0);
 
     command(world, "ACL SETUSER baton +client");

@@ -78,8 +78,8 @@ void assert_notified_all(struct inboxes *inboxes, const char *const *expected, c
         count++;
     for (size_t i = 0; i < count; i++)
         if (inboxes_count(inboxes, expected[i]) == 0)
-            fail_msg("%s:%d: nobody was told \"%s\", but of %zu messages the first was %s", file,
-                     line, expected[i], inboxes->count, inboxes->text[0]);
+            fail_msg("%s:%d: nobody was notified of \"%s\", but of %zu messages the first was %s",
+                     file, line, expected[i], inboxes->count, inboxes->text[0]);
     if (inboxes->count != count)
         fail_msg("%s:%d: %zu messages instead of %zu, the last is %s", file, line, inboxes->count,
                  count, inboxes->count ? inboxes->text[inboxes->count - 1] : "");

@@ -1,4 +1,4 @@
-/* inboxes.h: what servers are told: a connection that is subscribed to all inboxes. */
+/* inboxes.h: what servers are notified of: a connection that is subscribed to all inboxes. */
 #ifndef BATON_TESTS_SCRIPTS_INBOXES_H
 #define BATON_TESTS_SCRIPTS_INBOXES_H
 

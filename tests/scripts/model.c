@@ -236,7 +236,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     bool is_expired = strcmp(reason, "expired") == 0;
     model->version = max(model->version + 1, is_expired ? at : numbers_at(&model->numbers, now));
     if (hold.released && is_expired)
-        return; /* its end was told when it was released */
+        return; /* its end was reported when it was released */
     remember_last(model, now);
     model->last = (struct model_release){.fence = hold.fence,
                                          .at = at,
@@ -248,7 +248,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     model->last_is_repeatable = repeatable;
 }
 
-/* Servers, and what they are told. */
+/* Servers, and what they are notified of. */
 
 static void notify(struct model *model, size_t server, const char *what, const char *more)
 {
@@ -408,7 +408,7 @@ static void all_absent_have_missed(struct model *model)
             model->waiters[i].place = MISSED;
 }
 
-/* Its server may not have heard of its turn, and has another one. */
+/* Its server may not know of its turn, and has another one. */
 static void miss_turn(struct model *model, struct model_waiter *waiter)
 {
     if (++waiter->missed < 2 || model->servers[waiter->server].suspect)
@@ -997,7 +997,7 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
     answer->ttl_ms = (hold->ends - now) / 1000;
     answer->at_least_ms = at_least_left(hold, now);
     answer->max_held_ms = max_held_left(hold, now);
-    model->messages.count--; /* it is told by the answer; watchers make it another release */
+    model->messages.count--; /* the answer reports it; watchers make it another release */
     for (size_t i = 0; i < MODEL_SERVERS; i++)
         model->servers[i].listed &= model->servers[i].watching || has_parked(model, i);
 }

@@ -11,7 +11,8 @@ enum { MODEL_MOST = 256, MODEL_TOKEN = 16, MODEL_SERVERS = 4 };
 struct model_hold {
     char token[MODEL_TOKEN];
     char owner[MODEL_TOKEN];
-    char attempt[MODEL_TOKEN]; /* all it was told to; "" while unclaimed, "known" once renewed */
+    char attempt[MODEL_TOKEN]; /* all that it was reported to; "" while unclaimed, "known" once
+                                  renewed */
     bool shared;
     bool released; /* it only keeps the name taken, and is of nobody */
     bool reenters; /* the holds of its owner have let it in, or will */
@@ -48,7 +49,7 @@ struct model_server {
     bool suspect;
     bool watching;
     int64_t ends; /* its lease */
-    int64_t plan; /* when it runs a tick, by what it was told; INT64_MAX: never */
+    int64_t plan; /* when it runs a tick, by the notices it got; INT64_MAX: never */
 };
 
 struct model_release {
@@ -61,7 +62,7 @@ struct model_release {
     int64_t until; /* it is known for sure; later it may be forgotten */
 };
 
-/* What servers are told by one operation, but for ticks: "SERVER g ATTEMPT", ... */
+/* What one operation notifies servers of, but for ticks: "SERVER g ATTEMPT", ... */
 struct model_messages {
     size_t count;
     char text[MODEL_MOST][64];
@@ -87,7 +88,7 @@ struct model {
     struct model_release released[MODEL_MOST]; /* a ring of those before the last */
     size_t released_count;
     struct model_messages messages;        /* of the last operation */
-    struct model_hold expired[MODEL_MOST]; /* that it has to tell of */
+    struct model_hold expired[MODEL_MOST]; /* that it has to report */
     size_t expired_count;
     int64_t version_before; /* the last operation, */
     bool was_wanted;        /* and whether somebody waited then */

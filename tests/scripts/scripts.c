@@ -523,7 +523,7 @@ static void read_expiry(const redisReply *entry, struct seen_expiry *ret)
     ret->key[rest.length] = '\0';
 }
 
-/* What was told to servers of this test's name, if to any. */
+/* What servers were notified of under this test's name, if any. */
 static void read_due(struct scripts *scripts, const redisReply *all)
 {
     for (size_t i = 0; i + 1 < all->elements; i += 2)
@@ -804,7 +804,7 @@ static void read_other_limit(const redisReply *reply, size_t i, struct answer *r
     ret->other_limit = reply->elements > i ? integer(reply, i) + 1 : 0;
 }
 
-/* A new hold is told only what the request did not say. */
+/* The reply reports of a new hold only what the request did not say. */
 static void read_granted(const redisReply *reply, struct answer *ret)
 {
     ret->fence = ret->version = integer(reply, 1);

@@ -7,7 +7,7 @@
 
 enum { TEXT = 300, EXPIRIES = 256, REPORTED_MOST = 110 };
 
-/* What a script has told of as expired. */
+/* What a script has reported as expired. */
 struct seen_expiry {
     char key[TEXT];
     char owner[TEXT];
@@ -38,9 +38,9 @@ struct scripts {
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
     unsigned turns;       /* that the last operation took */
-    size_t expired_count; /* what it has told of */
+    size_t expired_count; /* what it has reported */
     struct seen_expiry expired[EXPIRIES];
-    int64_t due_ms;         /* when it has told a server to act, at the latest; -1: none */
+    int64_t due_ms;         /* when a server has to act, at the latest; -1: never */
     const char *list_owner; /* NULL: a list is of all owners, */
     int64_t list_held_ms;   /* and 0: of all times */
     size_t damaged_count;   /* what it could not read */
@@ -89,7 +89,7 @@ struct seen {
     struct seen_waiter in_line[SHOWN];
 };
 
-/* What an operation answered; what its script does not tell is 0 or "". */
+/* What an operation answered; what its script does not report is 0 or "". */
 struct answer {
     char status[TEXT]; /* the reply's first word, or the error */
     bool repeated;     /* a release that was sent again; its status is "released" */

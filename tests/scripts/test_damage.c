@@ -166,7 +166,7 @@ TEST_ON_REDIS_TIME(waiters_are_notified_to_ask_again)
     assert_status(acquire(scripts, .name = "bad", .token = "b", .server = "one"), "granted");
 }
 
-/* Nothing of it is stored, so it would be told at each look. */
+/* Nothing of it is stored, so each look would report it. */
 TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_reported)
 {
     struct scripts *scripts = *state;

@@ -72,7 +72,7 @@ TEST_WITH_CLOCK(new_epoch_begins_with_the_span_of_what_may_run)
     assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
 }
 
-/* Both have read the epoch before: one tells a client of a TTL, then the other begins. */
+/* Both have read the epoch before: one reports a TTL to a client, then the other begins. */
 TEST_WITH_CLOCK(begin_after_a_raise_keeps_the_span)
 {
     struct scripts *scripts = *state;

@@ -131,7 +131,7 @@ TEST_WITH_CLOCK(break_by_fence_finds_hold_among_thousands)
     assert_int_equal(key_count(scripts), keys); /* where a search goes on is noted no more */
 }
 
-/* All are told of, but only some by themselves: a reply stays short. */
+/* All are reported, but only some by themselves: a reply stays short. */
 static void assert_expired(const struct scripts *scripts, int64_t expected)
 {
     int64_t count = 0;

@@ -168,7 +168,7 @@ TEST_WITH_CLOCK(ten_waiters_are_shown)
     struct page *page = list(scripts, "0", "baton:{*}", 10, 2000, NULL, 0);
     assert_int_equal(page->views[0].line, SHOWN);
     free(page);
-    assert_int_equal(acquire(scripts, .token = "m").view.line, 0); /* a refusal does not tell */
+    assert_int_equal(acquire(scripts, .token = "m").view.line, 0); /* a refusal does not say */
 }
 
 TEST_WITH_CLOCK(a_break_ends_every_hold)

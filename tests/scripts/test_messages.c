@@ -1,4 +1,4 @@
-/* What servers are told: grants, cancellations, versions, and when to tick. */
+/* What servers are notified of: grants, cancellations, versions, and when to tick. */
 #include "tests/scripts/inboxes.h"
 
 #include "tests/support/cmocka.h"
@@ -136,8 +136,8 @@ TEST_WITH(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
     assert_status(release(scripts, "n", "a"), "cancelled");
 }
 
-/* What servers are told of the holds of their connections. An attempt is as batond writes it: "=",
- * the server, a number. */
+/* What servers are notified of about the holds of their connections. An attempt is as batond writes
+ * it: "=", the server, a number. */
 #define ONE                           "0011223344556677"
 #define TWO                           "8899aabbccddeeff"
 #define OF_CONNECTION(server, number) "=" server "000000000000000" number
@@ -241,7 +241,7 @@ static void assert_notified_version(struct scripts *scripts, const char *server)
     snprintf(expected, sizeof expected, "%s c %" PRId64 " baton:{n}", server,
              inspect(scripts, "n", "").version);
     if (inboxes_count(inboxes, expected) != 1)
-        fail_msg("%s is told of no version", server);
+        fail_msg("%s is notified of no version", server);
 }
 
 TEST_WITH(every_new_version_is_notified_to_its_watchers, set_up, tear_down)

@@ -127,7 +127,7 @@ TEST_WITH_CLOCK(reentrant_waiter_is_let_in_when_its_owner_is_granted)
         struct seen seen = inspect(scripts, "n", "s");
         assert_int_equal(seen.position, 1);
         assert_int_equal(seen.waiters, 2);
-        release(scripts, "n", "a"); /* its request is told no sooner */
+        release(scripts, "n", "a"); /* its request is notified no sooner */
         release(scripts, "n", "a2");
         assert_holds(scripts, "s");
     }

@@ -9,7 +9,7 @@ static int64_t fence_of(struct scripts *scripts)
     return seen.shown_holds[0].fence;
 }
 
-/* Its answer tells the fence that the hold has then. */
+/* Its answer reports the fence that the hold has then. */
 static void raises(struct scripts *scripts, int64_t number, int64_t known, const char *step,
                    const char *status, int64_t fence)
 {
@@ -73,7 +73,7 @@ TEST_WITH_CLOCK(fence_of_a_renewed_hold_stays)
     raises(scripts, given + 5000, given, NULL, "other", given);
 }
 
-/* It ends when all requests that were told of it have given it back, as without a proposal. */
+/* It ends when all requests that know of it have given it back, as without a proposal. */
 TEST_WITH_CLOCK(proposal_keeps_no_hold_alive)
 {
     struct scripts *scripts = *state;

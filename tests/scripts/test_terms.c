@@ -128,7 +128,7 @@ TEST_WITH_CLOCK(waiter_is_granted_when_at_least_is_over)
     acquire(scripts, .token = "b", .server = "one", .at_least_ms = 2000);
     scripts->due_ms = -1;
     release(scripts, "n", "a");
-    assert_int_equal(scripts->due_ms, 1000); /* its server is told when to look */
+    assert_int_equal(scripts->due_ms, 1000); /* its server knows when to look */
     sleep_past(scripts, 999);
     tick(scripts, "n", "one");
     assert_int_equal(inspect(scripts, "n", "b").mine, 0);

@@ -1,4 +1,4 @@
-/* wire.h: a client's side of the wire: says requests, hears replies, byte by byte. */
+/* wire.h: a client's side of the wire: sends requests and reads replies, byte by byte. */
 #ifndef BATON_TESTS_SERVER_WIRE_H
 #define BATON_TESTS_SERVER_WIRE_H
 

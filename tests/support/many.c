@@ -17,7 +17,7 @@ enum { EVENTS = 256, ON_ITS_WAY_MS = 1 };
 
 struct many {
     int epoll;
-    struct many_client **failed; /* could not connect; told in the next turn */
+    struct many_client **failed; /* could not connect; reported in the next turn */
     size_t failed_count, failed_room;
 };
 
@@ -110,7 +110,7 @@ void many_send(struct many *many, struct many_client *client, int port, const ch
     if (connect_to(many, client, port))
         return;
     disconnect(client);
-    client->connecting = true; /* busy until it has been told */
+    client->connecting = true; /* busy until that is reported */
     fails_later(many, client);
 }
 
@@ -229,7 +229,7 @@ static int report_failed(struct many *many)
         finish(client, false);
         count++;
     }
-    many->failed_count -= failed; /* what failed meanwhile is told next time */
+    many->failed_count -= failed; /* what failed meanwhile is reported next time */
     memmove(many->failed, many->failed + failed, many->failed_count * sizeof(struct many_client *));
     return count;
 }

@@ -1,4 +1,4 @@
-/* What is told of contention, by what happened. */
+/* What is reported of contention, by what happened. */
 #include "api/stats/contention.h"
 #include "tests/support/cmocka.h"
 

@@ -1,4 +1,4 @@
-/* Which hang-ups are told, by real sockets. */
+/* Which hang-ups are reported, by real sockets. */
 #include "server/http/disconnect_watch.h"
 #include "tests/support/cmocka.h"
 

@@ -1,4 +1,4 @@
-/* What one round of a watch tells: the first that changed, in order, as many as fit. */
+/* What one round of a watch reports: the first that changed, in order, as many as fit. */
 #include "api/http/page.h"
 #include "tests/support/cmocka.h"
 

@@ -91,7 +91,7 @@ static redisReply *read_reply(const char *words)
     return reply;
 }
 
-/* What was told, as "0-5 id@host:port;". */
+/* What was reported, as "0-5 id@host:port;". */
 static void note(void *context, unsigned first, unsigned last, const struct slot_node *primary)
 {
     char *text = context;

@@ -1,4 +1,4 @@
-/* What is remembered of a reply that tells of holds, and what is taken back. */
+/* What is remembered of a reply that reports holds, and what is taken back. */
 #include "api/operations/undelivered.h"
 
 #include "api/api.h"
