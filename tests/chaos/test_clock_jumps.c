@@ -4,12 +4,11 @@
 #include "tests/chaos/sides.h"
 #include "tests/chaos/stage.h"
 #include "tests/chaos/verdict.h"
-#include "tests/support/batond_process.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/faults/jumping_clock.h"
-#include "tests/support/http.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/quorum.h"
 #include "tests/support/redis_process.h"
 #include "tests/support/watched.h"
@@ -45,6 +44,7 @@ struct scene {
     struct clustered clustered;
     struct quorum_servers quorum;
     struct batond_process batond[BATONDS];
+    struct http_client *http[BATONDS];
     size_t read[BATONDS]; /* of their logs */
     struct holders holders;
     struct record record;
@@ -127,29 +127,13 @@ static const struct jump JUMPS[] = {
 
 /* A jump */
 
-static bool is_ready(void *context)
-{
-    clock_sleep_ms(20);
-    return http_call(context, "GET", "/readyz", NULL) == 200;
-}
-
-static void await_ready(const char *url)
-{
-    struct http_client *http = http_client_new(url);
-    bool ready = clock_wait_until(is_ready, http, READY_MS);
-    http_client_free(http);
-    assert_true(ready);
-}
-
 static void open_scene(struct scene *scene)
 {
     jumping_clock_open(&scene->clock);
     const char *url = scene->jump->engine->start(scene);
     for (int i = 0; i < BATONDS; i++) {
-        batond_process_start(
-            &scene->batond[i],
-            &(struct batond_options){.redis_url = url, .arguments = scene->jump->flags});
-        await_ready(scene->batond[i].url);
+        scene->http[i] = batond_open(&scene->batond[i], url, scene->jump->flags);
+        assert_true(comes_to_answer(scene->http[i], "/readyz", 200, READY_MS));
         holders_add(&scene->holders, CLIENTS, -1, scene->batond[i].url);
     }
 }
@@ -157,7 +141,7 @@ static void open_scene(struct scene *scene)
 static void close_scene(struct scene *scene)
 {
     for (int i = 0; i < BATONDS; i++)
-        assert_int_equal(batond_process_stop(&scene->batond[i]), 0);
+        batond_close(&scene->batond[i], scene->http[i]);
     scene->jump->engine->stop(scene);
     jumping_clock_close(&scene->clock);
     record_free(&scene->record);

@@ -106,17 +106,6 @@ TEST(renewal_beyond_max_held_is_refused)
     says(terminal, 0, "\"max_held_ms\":3", "$BATON renew --json --ttl=1m --token-file=token most");
 }
 
-TEST(acquire_waits_until_the_lock_is_released)
-{
-    struct terminal *terminal = terminal_of(state);
-    char token[TOKEN_TEXT];
-    hold_as_ann(client_of(state), "waited", token);
-    terminal_start(terminal, "$BATON acquire waited");
-    comes_to_queue(client_of(state), "waited", 1);
-    release(client_of(state), "waited", token);
-    ends(terminal, 0, NULL);
-}
-
 TEST(acquire_waits_over_a_restart_of_batond)
 {
     struct story *story = *state;

@@ -89,17 +89,6 @@ TEST(balancer_that_hangs_up_on_tls_is_asked_again)
     close(listener);
 }
 
-TEST(silent_server_does_not_hang_the_client)
-{
-    struct terminal terminal;
-    int port, listener = listen_silently(&port);
-    terminal_open(&terminal, "");
-    says(&terminal, 69, "no batond answered",
-         "$BATON show --connect-timeout=100ms --url=http://127.0.0.1:%d x", port);
-    terminal_close(&terminal);
-    close(listener);
-}
-
 TEST(proxy_is_named_and_never_asked_for_this_machine)
 {
     static const char *const LOCAL[] = {"127.0.0.1", "localhost", "127.1", "a.localhost"};
