@@ -341,6 +341,7 @@ $(BUILD)/libcli.a: $(cli_objects)
 
 .SECONDEXPANSION:
 helpers_of = $(filter $(foreach folder,$(dir $(1)) $(if $(findstring chaos,$(1)),tests/history/),$(BUILD)/$(folder)%),$(test_helpers:%.c=$(BUILD)/%.o))
+$(BUILD)/tests/chaos/test_drained_restarts: $(BUILD)/tests/bench/caller.o
 $(patsubst %.c,$(BUILD)/%,$(tests) $(chaos) $(timing)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $$(if $$(findstring tests/cli/,$$*),$(BUILD)/libcli.a) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) $(test_ldlibs)
 

@@ -2,7 +2,7 @@
  * mixed load: no request fails, although nobody repeats one. Only those who wait are told to come
  * again, to find their place kept. (Not through nginx: without checks of its own, it goes on to
  * connect until the port is closed, and in one of a hundred restarts at that very instant.) */
-#include "tests/chaos/caller.h"
+#include "tests/bench/caller.h"
 #include "tests/chaos/stage.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -28,14 +28,24 @@ struct load {
     _Atomic int64_t longest_us; /* of the requests that do not wait */
 };
 
-/* One client. */
+/* A client as most are: it keeps its connection, sends one request after the other, and repeats
+ * none. */
 struct player {
     struct load *load;
     int number;
     enum way way;
+    bool is_connected;
     struct caller caller;
+    int64_t took_us; /* the latest request */
     pthread_t thread;
 };
+
+static void hang_up(struct player *player)
+{
+    if (player->is_connected)
+        caller_close(&player->caller);
+    player->is_connected = false;
+}
 
 static bool has_code(const struct player *player, const char *code)
 {
@@ -44,43 +54,49 @@ static bool has_code(const struct player *player, const char *code)
     return strstr(player->caller.reply, member) != NULL;
 }
 
-static void note_failure(struct player *player, const char *request, int status)
+static void note_failure(struct player *player, const char *method, const char *target, int status)
 {
     if (player->load->failed++ < SHOWN)
-        print_error("by way %d, %s: %d after %" PRId64 " ms: %.600s\n", (int)player->way, request,
-                    status, player->caller.took_us / 1000, player->caller.reply);
-    caller_hang_up(&player->caller);
+        print_error("by way %d, %s %s: %d after %" PRId64 " ms: %.600s\n", (int)player->way, method,
+                    target, status, player->took_us / 1000, player->caller.reply);
+    hang_up(player);
 }
 
-/* Who talks to a replica itself goes to the other one when it is sent away. */
-static void turn_away(struct player *player)
+/* Returns the status; 0 where no whole reply came. After the last reply on a connection, who talks
+ * to a replica itself goes to the other one. */
+static int send_one(struct player *player, const char *method, const char *target,
+                    const char *token)
 {
-    if (!player->caller.closes || player->way > TO_SECOND)
-        return;
-    player->way = player->way == TO_FIRST ? TO_SECOND : TO_FIRST;
-    player->caller.port = player->load->stage->ports[player->way];
-}
-
-static int send_one(struct player *player, const char *request, const char *header)
-{
+    const struct sockaddr_in server = {.sin_family = AF_INET,
+                                       .sin_port =
+                                           htons((uint16_t)player->load->stage->ports[player->way]),
+                                       .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int64_t begun = clock_us();
     player->load->requests++;
-    int status = caller_ask(&player->caller, request, header);
-    turn_away(player);
-    return status;
+    player->caller.reply[0] = '\0';
+    int status = player->is_connected ? 0 : caller_open(&player->caller, &server);
+    player->is_connected = status == 0;
+    if (status == 0)
+        status = caller_call(&player->caller, method, target, token);
+    player->took_us = clock_us() - begun;
+    if (status < 0 || strcasestr(player->caller.reply, "\r\nConnection: close")) {
+        hang_up(player);
+        if (player->way <= TO_SECOND)
+            player->way = player->way == TO_FIRST ? TO_SECOND : TO_FIRST;
+    }
+    return status > 0 ? status : 0;
 }
 
 /* One that has to be answered so. */
-static bool expect(struct player *player, const char *method, const char *target,
-                   const char *header, int expected)
+static bool expect(struct player *player, const char *method, const char *target, const char *token,
+                   int expected)
 {
-    char request[TARGET + 16];
-    snprintf(request, sizeof request, "%s %s", method, target);
-    int status = send_one(player, request, header);
+    int status = send_one(player, method, target, token);
     struct load *load = player->load;
     if (status != expected)
-        note_failure(player, request, status);
-    if (player->caller.took_us > load->longest_us)
-        load->longest_us = player->caller.took_us;
+        note_failure(player, method, target, status);
+    if (player->took_us > load->longest_us)
+        load->longest_us = player->took_us;
     clock_sleep_ms(PACE_MS);
     return status == expected;
 }
@@ -92,13 +108,13 @@ static void *play_alone(void *context)
     for (int round = 0; !player->load->stop; round++) {
         char target[TARGET], token[64];
         snprintf(target, sizeof target, "/locks/alone-%d-%d", player->number, round);
-        snprintf(token, sizeof token, "Lock-Token: alone-%010d-%010d", player->number, round);
+        snprintf(token, sizeof token, "alone-%010d-%010d", player->number, round);
         if (expect(player, "POST", target, token, 201) &&
             expect(player, "GET", target, NULL, 200) && expect(player, "PUT", target, token, 200) &&
             expect(player, "DELETE", target, token, 200))
             expect(player, "GET", "/locks?limit=5", NULL, 200);
         if (player->number % 2) /* others keep their connections */
-            caller_hang_up(&player->caller);
+            hang_up(player);
     }
     return NULL;
 }
@@ -106,16 +122,16 @@ static void *play_alone(void *context)
 /* Waits for its turn, and comes again with its token when it is told to. */
 static bool wait_for_it(struct player *player, const char *target, const char *token)
 {
-    char request[TARGET + 64];
-    snprintf(request, sizeof request, "POST %s?wait=20s&keep=20s&ttl=20s", target);
+    char waiting[TARGET + 64];
+    snprintf(waiting, sizeof waiting, "%s?wait=10s&keep=20s&ttl=20s", target);
     for (;;) {
-        int status = send_one(player, request, token);
+        int status = send_one(player, "POST", waiting, token);
         if (status == 201 || status == 200)
             return true;
         bool is_reported = (status == 503 && has_code(player, "draining")) ||
                            (status == 409 && has_code(player, "wait_timeout"));
         if (!is_reported) {
-            note_failure(player, request, status);
+            note_failure(player, "POST", waiting, status);
             return false;
         }
         player->load->reported++;
@@ -128,7 +144,7 @@ static void *play_in_line(void *context)
     for (int round = 0; !player->load->stop; round++) {
         char target[TARGET], token[64];
         snprintf(target, sizeof target, "/locks/chaos-%d", player->number % NAMES);
-        snprintf(token, sizeof token, "Lock-Token: line-%010d-%010d", player->number, round);
+        snprintf(token, sizeof token, "line-%010d-%010d", player->number, round);
         bool has_it = wait_for_it(player, target, token);
         clock_sleep_ms(HOLD_MS);
         if (has_it)
@@ -154,7 +170,6 @@ static size_t begin(struct load *load, struct player players[CREW_MOST])
         for (int j = 0; j < PARTS[i].count; j++, count++) {
             struct player *player = &players[count];
             *player = (struct player){.load = load, .number = (int)count, .way = PARTS[i].way};
-            player->caller.port = load->stage->ports[player->way];
             if (pthread_create(&player->thread, NULL, PARTS[i].play, player))
                 abort();
         }
@@ -166,7 +181,7 @@ static void end(struct load *load, struct player *players, size_t count)
     load->stop = true;
     for (size_t i = 0; i < count; i++) {
         pthread_join(players[i].thread, NULL);
-        caller_hang_up(&players[i].caller);
+        hang_up(&players[i]);
     }
 }
 
