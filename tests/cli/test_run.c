@@ -122,7 +122,7 @@ TEST(break_is_noticed_before_the_next_renewal)
 }
 
 /* Signals for batond, and for the two processes of baton run; and how that ends. */
-struct blow {
+struct fault {
     const char *name;
     int batond, front, guard, code;
     const char *said, *trap;
@@ -131,28 +131,28 @@ struct blow {
 
 /* Where the front gets a signal, and a guard is there to end the tree, nothing is said of the order
  * in which both end. A front whose guard runs is continued by nobody else. */
-static void tree_ends_by(struct story *story, const struct blow *blow)
+static void tree_ends_by(struct story *story, const struct fault *fault)
 {
-    print_message("%s\n", blow->name);
-    start_tree(story, blow->name, blow->trap ? blow->trap : "");
-    process_signal(&story->service.batond.process, blow->batond); /* 0: none */
-    process_signal(&story->terminal.process, blow->front);
-    kill(story->guard, blow->guard);
-    bool is_gone = blow->front && blow->guard != SIGKILL &&
+    print_message("%s\n", fault->name);
+    start_tree(story, fault->name, fault->trap ? fault->trap : "");
+    process_signal(&story->service.batond.process, fault->batond); /* 0: none */
+    process_signal(&story->terminal.process, fault->front);
+    kill(story->guard, fault->guard);
+    bool is_gone = fault->front && fault->guard != SIGKILL &&
                    clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS);
-    if (blow->front == SIGSTOP && !blow->guard)
+    if (fault->front == SIGSTOP && !fault->guard)
         process_signal(&story->terminal.process, SIGCONT);
     int code = terminal_await(&story->terminal);
     is_gone = is_gone || tree_is_gone(story);
     process_signal(&story->service.batond.process, SIGCONT);
-    terminal_says(&story->terminal, code, blow->code, blow->said, __FILE__, __LINE__);
+    terminal_says(&story->terminal, code, fault->code, fault->said, __FILE__, __LINE__);
     assert_true(is_gone);
-    assert_true(!blow->frees || is_free(story->service.client, blow->name));
+    assert_true(!fault->frees || is_free(story->service.client, fault->name));
 }
 
-TEST(whole_tree_ends_whatever_befalls_batond_and_baton)
+TEST(each_fault_ends_the_whole_tree)
 {
-    static const struct blow BLOWS[] = {
+    static const struct fault FAULTS[] = {
         {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: "},
         {"front", .front = SIGKILL, .code = 128 + SIGKILL},
         /* without a need for SIGKILL, at any load */
@@ -166,8 +166,8 @@ TEST(whole_tree_ends_whatever_befalls_batond_and_baton)
         /* What the guard leaves comes to the front, which the kernel continues. */
         {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard"},
     };
-    for (size_t i = 0; i < LENGTH(BLOWS); i++)
-        tree_ends_by(*state, &BLOWS[i]);
+    for (size_t i = 0; i < LENGTH(FAULTS); i++)
+        tree_ends_by(*state, &FAULTS[i]);
 }
 
 static bool guard_is_stopped(void *context)
