@@ -150,7 +150,7 @@ static void tree_ends_by(struct story *story, const struct fault *fault)
     assert_true(!fault->frees || is_free(story->service.client, fault->name));
 }
 
-TEST(each_fault_ends_the_whole_tree)
+TEST(whole_tree_ends_at_any_fault)
 {
     static const struct fault FAULTS[] = {
         {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: "},
