@@ -13,8 +13,8 @@ static void start(bool ends)
     pid_t child = fork();
     siginfo_t info;
     assert_true(child >= 0);
-    while (child == 0 && !ends)
-        pause();
+    if (child == 0 && !ends)
+        pause(); /* until SIGKILL */
     if (child == 0)
         _exit(0);
     if (ends)
