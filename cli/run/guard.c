@@ -109,9 +109,9 @@ static void watch_kill(struct watch *watch)
         watch->phase = PHASE_KILLING;
         watch->vain_ns = boottime_ns() + watch->plan.margin_ns;
     }
+    tree_kill(&watch->tree, &watch->command, &watch->report.status);
     if (watch->command)
         kill(watch->command, SIGKILL); /* even if /proc does not show it */
-    tree_kill(&watch->tree, &watch->command, &watch->report.status);
     watch->report.killed = watch->tree.killed;
     if (boottime_ns() >= watch->vain_ns && tree_name(&watch->tree, watch->report.names)) {
         watch->vain_ns = GUARD_NEVER;

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REPLY_MS = 20000, REQUEST_MOST = 1024, LOOPBACK_ADDRESSES = 16 };
+enum { REPLY_MS = 90000, REQUEST_MOST = 1024, LOOPBACK_ADDRESSES = 16 };
 
 struct sockaddr_in caller_address(const char *url)
 {

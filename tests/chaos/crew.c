@@ -321,9 +321,9 @@ void crew_leave(struct member *member, bool reset)
         event->outcome = UNKNOWN;
         event->hung_up = clock_us();
         bool by_proxy = member->part.way > TO_SECOND;
-        bool unheard = many_hang_up(&member->client, reset, by_proxy);
+        bool unanswered = many_hang_up(&member->client, reset, by_proxy);
         event->received = member->client.received;
-        if (!unheard && event->operation == ACQUIRE) {
+        if (!unanswered && event->operation == ACQUIRE) {
             member->unsure = true;
             ask_to_release(member);
             return;

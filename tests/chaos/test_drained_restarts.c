@@ -134,7 +134,7 @@ static bool wait_for_it(struct player *player, const char *target, const char *t
             note_failure(player, "POST", waiting, status);
             return false;
         }
-        player->load->reported++;
+        player->load->reported += status == 503;
     }
 }
 

@@ -290,7 +290,7 @@ static int64_t unclaimed_until(const struct story *story, const struct event *ev
 }
 
 /* After a request that did not wait: it may have happened until it was last heard of. */
-static int64_t unheard_until(const struct story *story, const struct event *event)
+static int64_t unanswered_until(const struct story *story, const struct event *event)
 {
     int64_t dead = 0;
     size_t first, last;
@@ -316,7 +316,7 @@ static void build_maybes(struct story *story)
             continue;
         int64_t asked = kept ? event->sent + event->wait_ms * 1000 : event->sent;
         int64_t dead =
-            event->wait_ms > 0 ? unclaimed_until(story, event) : unheard_until(story, event);
+            event->wait_ms > 0 ? unclaimed_until(story, event) : unanswered_until(story, event);
         story->maybes[story->maybe_count++] =
             (struct maybe){event->token, event->owner, asked - TOLERANCE_US, dead};
     }
