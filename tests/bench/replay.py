@@ -11,7 +11,7 @@ the kinds of calls that have such names, else of names that have one. Redis says
 microseconds a call took (INFO commandstats). All figures are the least of the rounds, which is
 that of the round that other processes disturbed least; a ratio is to the floor, that of an end to the acquire
 before it. Exits with 1 if a ratio is beyond its bound;
-QUICK=1 takes fewer rounds, and leaves 20 % of room."""
+5 % of room is left; QUICK=1 takes fewer rounds, and leaves 20 %."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ from bare import Redis, free_port, until  # pylint: disable=wrong-import-positio
 
 QUICK = os.environ.get("QUICK")
 ROUNDS, NAMES = 31 if QUICK else 101, 1_000
-ROOM = 1.2 if QUICK else 1.0
+ROOM = 1.2 if QUICK else 1.05
 OTHERS = 9_000  # names besides, so that Redis need not grow its table while it is measured
 ENDED_AT_ONCE = 200  # names in one call, as BATCH_NAMES in locks/waiting/batch.h
 TOGETHER = 16  # calls in one command (locks/scripts/many.lua), as a busy batond has them
