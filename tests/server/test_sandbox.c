@@ -18,7 +18,6 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,107 +66,6 @@ static void run_a_program(void)
     execl("/bin/true", "true", NULL);
 }
 
-static void fork_a_process(void)
-{
-    syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-}
-
-static void share_the_files_of_a_process(void)
-{
-    syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-}
-
-static void be_traced(void)
-{
-    ptrace(PTRACE_TRACEME, 0, 0, 0);
-}
-
-static void read_the_memory_of_another(void)
-{
-    syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0);
-}
-
-static void make_a_raw_socket(void)
-{
-    close(socket(AF_PACKET, SOCK_RAW, 0));
-}
-
-static void make_an_ip_raw_socket(void)
-{
-    close(socket(AF_INET, SOCK_RAW, 1));
-}
-
-static void listen_to_the_kernel(void)
-{
-    close(socket(AF_NETLINK, SOCK_RAW, 15)); /* NETLINK_KOBJECT_UEVENT */
-}
-
-static void serve_on_another_port(void)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    listen(fd, 1);
-    close(fd);
-}
-
-static void write_a_file(void)
-{
-    close(open("/tmp/not-to-be-made", O_WRONLY | O_CLOEXEC));
-}
-
-static void make_a_file(void)
-{
-    close(open("/tmp/not-to-be-made", O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
-}
-
-static void remove_a_file(void)
-{
-    unlink("/tmp/not-to-be-made");
-}
-
-static void change_a_mode(void)
-{
-    chmod("/tmp/not-to-be-made", 0777);
-}
-
-static void make_code(void)
-{
-    void *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    munmap(page, 4096);
-}
-
-static void turn_data_into_code(void)
-{
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(page, 4096, PROT_READ | PROT_EXEC);
-}
-
-static void stop_another(void)
-{
-    kill(getppid(), SIGSTOP);
-}
-
-static void be_dumpable_again(void)
-{
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
-static void raise_a_limit(void)
-{
-    const struct rlimit some = {4096, 4096};
-    setrlimit(RLIMIT_CORE, &some);
-}
-
-static void type_into_a_terminal(void)
-{
-    ioctl(0, TIOCSTI, "x");
-}
-
-static void be_another_user(void)
-{
-    syscall(SYS_setuid, 1);
-}
-
 static void *start_a_program(void *context)
 {
     run_a_program();
@@ -181,46 +79,67 @@ static void run_in_another_thread(void)
     pthread_join(thread, NULL);
 }
 
-static const struct blocked {
-    void (*act)(void);
+/* As the kernel gets it. */
+struct blocked {
     const char *call;
-} BLOCKED[] = {
-    {run_a_program, "execve"},
-    {fork_a_process, "clone"},
-    {share_the_files_of_a_process, "clone"},
-    {be_traced, "ptrace"},
-    {read_the_memory_of_another, "process_vm_readv"},
-    {make_a_raw_socket, "socket"},
-    {make_an_ip_raw_socket, "socket"},
-    {listen_to_the_kernel, "socket"},
-    {serve_on_another_port, "listen"},
-    {write_a_file, "openat"},
-    {make_a_file, "openat"},
-    {remove_a_file, "unlink"},
-    {change_a_mode, "chmod"},
-    {make_code, "mmap"},
-    {turn_data_into_code, "mprotect"},
-    {stop_another, "kill"},
-    {be_dumpable_again, "prctl"},
-    {raise_a_limit, "prlimit64"},
-    {type_into_a_terminal, "ioctl"},
-    {be_another_user, "setuid"},
-    {run_in_another_thread, "execve"},
+    long number;
+    long arguments[6];
 };
+
+static const struct blocked *blocked; /* what a process in the sandbox is to call */
+
+static void call_it(void)
+{
+    const long *with = blocked->arguments;
+    syscall(blocked->number, with[0], with[1], with[2], with[3], with[4], with[5]);
+}
+
+static void is_blocked(void (*act)(void), const char *call, size_t number)
+{
+    char line[LOGGED_LENGTH], expected[64];
+    int status = run_inside(act, line);
+    snprintf(expected, sizeof expected, "\"call\":\"%s\"}\n", call);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+        fail_msg("%s (%zu) is not blocked: status %x", call, number, (unsigned)status);
+    if (!strstr(line, expected) || !strstr(line, "the sandbox has blocked"))
+        fail_msg("%s (%zu) is told as: %s", call, number, line);
+}
 
 TEST(calls_that_serving_does_not_need_end_the_process)
 {
-    char line[LOGGED_LENGTH], expected[64];
+    static const struct rlimit SOME = {4096, 4096};
+    const long file = (long)"/tmp/not-to-be-made", limit = (long)&SOME, another = getpid();
+    const int private = MAP_PRIVATE | MAP_ANONYMOUS;
+    const int kernel_events = 15; /* NETLINK_KOBJECT_UEVENT */
+    const struct blocked all[] = {
+        {"clone", SYS_clone, {SIGCHLD}}, /* a process */
+        {"clone", SYS_clone, {CLONE_FILES | SIGCHLD}},
+        {"ptrace", SYS_ptrace, {PTRACE_TRACEME}},
+        {"process_vm_readv", SYS_process_vm_readv, {another}},
+        {"socket", SYS_socket, {AF_PACKET, SOCK_RAW}},
+        {"socket", SYS_socket, {AF_INET, SOCK_RAW, 1}},
+        {"socket", SYS_socket, {AF_NETLINK, SOCK_RAW, kernel_events}},
+        {"listen", SYS_listen, {0, 1}},
+        {"openat", SYS_openat, {AT_FDCWD, file, O_WRONLY}},
+        {"openat", SYS_openat, {AT_FDCWD, file, O_RDONLY | O_CREAT, 0600}},
+        {"unlinkat", SYS_unlinkat, {AT_FDCWD, file}},
+        {"fchmodat", SYS_fchmodat, {AT_FDCWD, file, 0777}},
+        {"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, private, -1}},
+        {"mprotect", SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}}, /* data into code */
+        {"kill", SYS_kill, {another, SIGSTOP}},
+        {"prctl", SYS_prctl, {PR_SET_DUMPABLE, 1}},
+        {"prlimit64", SYS_prlimit64, {0, RLIMIT_CORE, limit}},
+        {"ioctl", SYS_ioctl, {0, TIOCSTI, (long)"x"}},
+        {"setuid", SYS_setuid, {1}},
+    };
     if (sandbox_check(NULL) < 0)
         skip();
-    for (size_t i = 0; i < sizeof BLOCKED / sizeof *BLOCKED; i++) {
-        int status = run_inside(BLOCKED[i].act, line);
-        snprintf(expected, sizeof expected, "\"call\":\"%s\"}\n", BLOCKED[i].call);
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
-            fail_msg("%s (%zu) is not blocked: status %x", BLOCKED[i].call, i, (unsigned)status);
-        if (!strstr(line, expected) || !strstr(line, "the sandbox has blocked"))
-            fail_msg("%s (%zu) is told as: %s", BLOCKED[i].call, i, line);
+    for (size_t i = 0; i < LENGTH(all); i++) {
+        blocked = &all[i];
+        is_blocked(call_it, all[i].call, i);
     }
+    is_blocked(run_a_program, "execve", LENGTH(all));
+    is_blocked(run_in_another_thread, "execve", LENGTH(all) + 1);
 }
 
 /* What is not */
