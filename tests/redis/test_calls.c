@@ -16,9 +16,8 @@ static int set_up(void **state)
     return world_set_up(state, NULL, NULL);
 }
 
-TEST_WITH(a_reply_reaches_its_caller, set_up, world_tear_down)
+TEST_IN_WORLD(a_reply_reaches_its_caller)
 {
-    struct world *world = *state;
     struct outcome number = store_fixture_run(&world->store, COUNT, "a", "");
     assert_int_equal(number.outcome, STORE_REPLIED);
     assert_int_equal(number.integer, 1);
@@ -57,9 +56,8 @@ static void check_shape(void *context, const struct store_result *result)
     shape->seen++;
 }
 
-TEST_WITH(keys_and_arguments_may_hold_any_bytes, set_up, world_tear_down)
+TEST_IN_WORLD(keys_and_arguments_may_hold_any_bytes)
 {
-    struct world *world = *state;
     struct shape shape = {0};
     struct slice arguments[] = {{"a\0b\r\n", 5}, {NULL, 0}};
     const struct script_call call = {
@@ -73,9 +71,8 @@ TEST_WITH(keys_and_arguments_may_hold_any_bytes, set_up, world_tear_down)
     store_fixture_await(&world->store, &shape.seen, 1);
 }
 
-TEST_WITH(pipelined_calls_keep_their_order, set_up, world_tear_down)
+TEST_IN_WORLD(pipelined_calls_keep_their_order)
 {
-    struct world *world = *state;
     enum { MANY = 2000 };
     static const char *const BODIES[] = {COUNT, "return redis.call('INCR', KEYS[1]) + 0"};
     const struct script *scripts = fixture_scripts(BODIES, 2);
@@ -96,9 +93,8 @@ TEST_WITH(pipelined_calls_keep_their_order, set_up, world_tear_down)
     free(outcomes);
 }
 
-TEST_WITH(large_arguments_pass, set_up, world_tear_down)
+TEST_IN_WORLD(large_arguments_pass)
 {
-    struct world *world = *state;
     enum { SIZE = 3 << 20, MANY = 4 };
     char *large = malloc(SIZE + 1);
     memset(large, 'x', SIZE);
@@ -117,9 +113,8 @@ TEST_WITH(large_arguments_pass, set_up, world_tear_down)
     free(large);
 }
 
-TEST_WITH(a_library_is_sent_only_where_it_is_missing, set_up, world_tear_down)
+TEST_IN_WORLD(a_library_is_sent_only_where_it_is_missing)
 {
-    struct world *world = *state;
     struct store_fixture second;
     for (int i = 0; i < 10; i++)
         store_fixture_run(&world->store, COUNT, "a", "");
@@ -131,9 +126,8 @@ TEST_WITH(a_library_is_sent_only_where_it_is_missing, set_up, world_tear_down)
     assert_int_equal(redis_process_calls(&world->redis, "eval"), 0);
 }
 
-TEST_WITH(a_forgotten_library_is_loaded_again, set_up, world_tear_down)
+TEST_IN_WORLD(a_forgotten_library_is_loaded_again)
 {
-    struct world *world = *state;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
     freeReplyObject(redis_process_command(&world->redis, "FUNCTION FLUSH"));
 
@@ -169,9 +163,8 @@ static void follower_on_timer(uv_timer_t *timer)
 }
 
 /* In each turn of the loop some: those of later turns find others that miss their function. */
-TEST_WITH(new_calls_do_not_overtake_those_that_go_again, set_up, world_tear_down)
+TEST_IN_WORLD(new_calls_do_not_overtake_those_that_go_again)
 {
-    struct world *world = *state;
     static const char *const BODIES[] = {
         "return redis.call('INCR', KEYS[1])",
         "return redis.call('INCR', KEYS[1])",
@@ -195,9 +188,8 @@ TEST_WITH(new_calls_do_not_overtake_those_that_go_again, set_up, world_tear_down
 }
 
 /* Two connections find the library missing: one is told that it exists already. */
-TEST_WITH(two_that_load_at_once, set_up, world_tear_down)
+TEST_IN_WORLD(two_that_load_at_once)
 {
-    struct world *world = *state;
     struct store_fixture second;
     struct outcome outcome, other;
     store_fixture_open_up(&second, world->redis.url);
@@ -214,9 +206,8 @@ TEST_WITH(two_that_load_at_once, set_up, world_tear_down)
 }
 
 /* The other function is called with the same keys and arguments. */
-TEST_WITH(a_full_redis_is_asked_by_another_function, set_up, world_tear_down)
+TEST_IN_WORLD(a_full_redis_is_asked_by_another_function)
 {
-    struct world *world = *state;
     struct outcome outcome;
     const struct script *script =
         fixture_script_when_full("return redis.call('SET', KEYS[1], ARGV[1])",
@@ -259,9 +250,8 @@ static bool is_replied(void *context)
 }
 
 /* Redis refuses the library. The calls are told why, and the library is not sent for each. */
-TEST_WITH(a_full_redis_without_the_library, set_up, world_tear_down)
+TEST_IN_WORLD(a_full_redis_without_the_library)
 {
-    struct world *world = *state;
     enum { MANY = 50 };
     struct outcome outcomes[MANY];
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 1"));
@@ -280,9 +270,8 @@ TEST_WITH(a_full_redis_without_the_library, set_up, world_tear_down)
     store_fixture_await_that(&world->store, is_replied, &(struct attempt){.store = &world->store});
 }
 
-TEST_WITH(a_refused_write_is_no_doubt, set_up, world_tear_down)
+TEST_IN_WORLD(a_refused_write_is_no_doubt)
 {
-    struct world *world = *state;
     store_fixture_run(&world->store, SET, "b", "");
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 1"));
     struct outcome full = store_fixture_run(&world->store, SET, "a", "x");
@@ -293,9 +282,8 @@ TEST_WITH(a_refused_write_is_no_doubt, set_up, world_tear_down)
     assert_int_equal(world->store.downs, 0);
 }
 
-TEST_WITH(a_script_that_fails_halfway_leaves_a_doubt, set_up, world_tear_down)
+TEST_IN_WORLD(a_script_that_fails_halfway_leaves_a_doubt)
 {
-    struct world *world = *state;
     struct outcome failed = store_fixture_run(
         &world->store, "redis.call('SET', KEYS[1], 'x'); return redis.call('LPUSH', KEYS[1], 'y')",
         "a", "");
@@ -314,9 +302,8 @@ static bool says_busy(redisContext *link)
     return is_busy;
 }
 
-TEST_WITH(a_busy_redis_refuses, set_up, world_tear_down)
+TEST_IN_WORLD(a_busy_redis_refuses)
 {
-    struct world *world = *state;
     store_fixture_run(&world->store, COUNT, "b", "");
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET lua-time-limit 50"));
     redisAppendCommand(world->redis.link, "EVAL %s 0", "while true do end");
@@ -474,9 +461,8 @@ static void close_and_confirm(void *context, const struct store_result *result)
 }
 
 /* It is answered, and the store closes. */
-TEST_WITH(a_question_to_replicas_on_the_way_out, set_up, world_tear_down)
+TEST_IN_WORLD(a_question_to_replicas_on_the_way_out)
 {
-    struct world *world = *state;
     struct store_fixture fixture;
     struct closing closing = {&fixture, 0};
     store_fixture_open_up(&fixture, world->redis.url);

@@ -45,6 +45,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define TEST_IN_WORLD(name) TEST_ON(struct world *world, name, set_up, tear_down)
+
 static void start(struct world *world)
 {
     if (embedded_start(&world->embedded, world->state_dir, true, &world->failure) < 0)
@@ -110,9 +112,8 @@ static mode_t mode_of(const char *state_dir, const char *name)
     return about.st_mode & 07777;
 }
 
-TEST_WITH(embedded_redis_starts_and_answers, set_up, tear_down)
+TEST_IN_WORLD(embedded_redis_starts_and_answers)
 {
-    struct world *world = *state;
     start(world);
     struct store_fixture store;
     store_fixture_open_up(&store, embedded_url(world->embedded));
@@ -137,9 +138,8 @@ TEST_WITH(embedded_redis_starts_and_answers, set_up, tear_down)
     assert_int_equal(kill(server, 0), -1);
 }
 
-TEST_WITH(the_data_survives_a_stop, set_up, tear_down)
+TEST_IN_WORLD(the_data_survives_a_stop)
 {
-    struct world *world = *state;
     start(world);
     assert_int_equal(ask(world->state_dir, "INCR a"), 1);
     stop(world);
@@ -147,9 +147,8 @@ TEST_WITH(the_data_survives_a_stop, set_up, tear_down)
     assert_int_equal(ask(world->state_dir, "INCR a"), 2);
 }
 
-TEST_WITH(the_data_survives_a_crash_of_redis, set_up, tear_down)
+TEST_IN_WORLD(the_data_survives_a_crash_of_redis)
 {
-    struct world *world = *state;
     start(world);
     assert_int_equal(ask(world->state_dir, "INCR a"), 1);
     assert_int_equal(embedded_restart(world->embedded, &world->failure), -EALREADY);
@@ -170,9 +169,8 @@ TEST_WITH(the_data_survives_a_crash_of_redis, set_up, tear_down)
     assert_false(embedded_has_ended(world->embedded));
 }
 
-TEST_WITH(a_second_one_is_refused, set_up, tear_down)
+TEST_IN_WORLD(a_second_one_is_refused)
 {
-    struct world *world = *state;
     start(world);
     struct embedded *second = NULL;
     char pid[32];
@@ -209,9 +207,8 @@ static pid_t start_elsewhere(const char *state_dir)
     return parent;
 }
 
-TEST_WITH(embedded_redis_ends_with_a_killed_parent, set_up, tear_down)
+TEST_IN_WORLD(embedded_redis_ends_with_a_killed_parent)
 {
-    struct world *world = *state;
     pid_t parent = start_elsewhere(world->state_dir);
     assert_int_equal(ask(world->state_dir, "INCR a"), 1);
     pid_t server = server_pid(world->state_dir);
@@ -224,10 +221,9 @@ TEST_WITH(embedded_redis_ends_with_a_killed_parent, set_up, tear_down)
 }
 
 /* However long it takes it to go: until then its data is not touched. */
-TEST_WITH(a_server_that_lingers_is_waited_for, set_up, tear_down)
+TEST_IN_WORLD(a_server_that_lingers_is_waited_for)
 {
     enum { LINGERS_MS = 500 };
-    struct world *world = *state;
     char path[128];
     assert_int_equal(mkdir(dirname(strcpy(path, world->state_dir)), 0700), 0);
     assert_int_equal(mkdir(world->state_dir, 0700), 0);
@@ -252,9 +248,8 @@ TEST_WITH(a_server_that_lingers_is_waited_for, set_up, tear_down)
     waitpid(lingering, NULL, 0);
 }
 
-TEST_WITH(the_child_inherits_the_lock_and_nothing_else, set_up, tear_down)
+TEST_IN_WORLD(the_child_inherits_the_lock_and_nothing_else)
 {
-    struct world *world = *state;
     int leak = open("/dev/null", O_RDONLY); /* without close-on-exec */
     start(world);
     char path[64], target[256];
@@ -292,9 +287,8 @@ static uint64_t signal_mask(pid_t pid, const char *field)
     return mask;
 }
 
-TEST_WITH(signals_are_as_a_program_expects_them, set_up, tear_down)
+TEST_IN_WORLD(signals_are_as_a_program_expects_them)
 {
-    struct world *world = *state;
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
@@ -310,9 +304,8 @@ TEST_WITH(signals_are_as_a_program_expects_them, set_up, tear_down)
 }
 
 /* The directory may be an older one, or made by a service manager. */
-TEST_WITH(files_in_a_directory_open_to_others_are_private, set_up, tear_down)
+TEST_IN_WORLD(files_in_a_directory_open_to_others_are_private)
 {
-    struct world *world = *state;
     snprintf(world->state_dir, sizeof world->state_dir, "%s/open", world->dir.path);
     assert_int_equal(mkdir(world->state_dir, 0755), 0);
     start(world);
@@ -331,9 +324,8 @@ TEST_WITH(files_in_a_directory_open_to_others_are_private, set_up, tear_down)
     assert_true(seen >= 4); /* the lock, the log, the socket, the append-only file */
 }
 
-TEST_WITH(a_path_with_special_characters_works, set_up, tear_down)
+TEST_IN_WORLD(a_path_with_special_characters_works)
 {
-    struct world *world = *state;
     snprintf(world->state_dir, sizeof world->state_dir, "%s/a b%%41?#'\"", world->dir.path);
     start(world);
     struct store_fixture store;
@@ -342,9 +334,8 @@ TEST_WITH(a_path_with_special_characters_works, set_up, tear_down)
     assert_int_equal(ask(world->state_dir, "INCR a"), 1);
 }
 
-TEST_WITH(a_relative_path_works, set_up, tear_down)
+TEST_IN_WORLD(a_relative_path_works)
 {
-    struct world *world = *state;
     char before[1024];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(world->dir.path), 0);
@@ -356,18 +347,16 @@ TEST_WITH(a_relative_path_works, set_up, tear_down)
     store_fixture_close(&store);
 }
 
-TEST_WITH(a_path_that_is_too_long_is_refused, set_up, tear_down)
+TEST_IN_WORLD(a_path_that_is_too_long_is_refused)
 {
-    struct world *world = *state;
     char path[200];
     snprintf(path, sizeof path, "%s/%0100d", world->dir.path, 0);
     assert_int_equal(embedded_start(&world->embedded, path, true, &world->failure), -ENAMETOOLONG);
     assert_non_null(strstr(world->failure.text, "--state-dir"));
 }
 
-TEST_WITH(a_file_in_the_way_is_named, set_up, tear_down)
+TEST_IN_WORLD(a_file_in_the_way_is_named)
 {
-    struct world *world = *state;
     char path[128];
     snprintf(path, sizeof path, "%s/file", world->dir.path);
     close(open(path, O_CREAT | O_WRONLY, 0600));
@@ -387,9 +376,8 @@ static int start_with_path(struct world *world, const char *path)
     return result;
 }
 
-TEST_WITH(a_missing_redis_server_is_named, set_up, tear_down)
+TEST_IN_WORLD(a_missing_redis_server_is_named)
 {
-    struct world *world = *state;
     assert_int_equal(start_with_path(world, "/nowhere:"), -ENOENT);
     assert_non_null(strstr(world->failure.text, "install"));
     assert_non_null(strstr(world->failure.text, "--redis-url"));
@@ -407,9 +395,8 @@ static int start_with(struct world *world, const char *program)
     return start_with_path(world, world->dir.path);
 }
 
-TEST_WITH(a_server_that_ends_at_once_is_reported, set_up, tear_down)
+TEST_IN_WORLD(a_server_that_ends_at_once_is_reported)
 {
-    struct world *world = *state;
     assert_int_equal(start_with(world, "#!/bin/sh\necho no luck\nexit 1\n"), -EPROTO);
     assert_non_null(strstr(world->failure.text, "redis.log"));
 
@@ -423,10 +410,9 @@ TEST_WITH(a_server_that_ends_at_once_is_reported, set_up, tear_down)
 }
 
 /* Whoever may write there may put in locks. */
-TEST_WITH(a_directory_that_others_may_write_in_is_refused, set_up, tear_down)
+TEST_IN_WORLD(a_directory_that_others_may_write_in_is_refused)
 {
     static const mode_t MODES[] = {0777, 0702, 01777, 02772};
-    struct world *world = *state;
     start(world);
     stop(world);
     for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
@@ -443,10 +429,9 @@ TEST_WITH(a_directory_that_others_may_write_in_is_refused, set_up, tear_down)
 }
 
 /* As the fsGroup of a pod leaves them. */
-TEST_WITH(a_directory_of_ours_is_taken_from_its_group, set_up, tear_down)
+TEST_IN_WORLD(a_directory_of_ours_is_taken_from_its_group)
 {
     static const mode_t MODES[] = {02770, 0720, 0775};
-    struct world *world = *state;
     for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
         start(world);
         assert_int_equal(ask(world->state_dir, "INCR a"), (int)i + 1);
@@ -460,9 +445,8 @@ TEST_WITH(a_directory_of_ours_is_taken_from_its_group, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_directory_without_our_lock_keeps_its_mode, set_up, tear_down)
+TEST_IN_WORLD(a_directory_without_our_lock_keeps_its_mode)
 {
-    struct world *world = *state;
     start(world);
     stop(world);
     char path[128];
@@ -474,9 +458,8 @@ TEST_WITH(a_directory_without_our_lock_keeps_its_mode, set_up, tear_down)
     assert_int_equal(mode_of(world->state_dir, "."), 02775);
 }
 
-TEST_WITH(a_directory_of_another_user_is_refused, set_up, tear_down)
+TEST_IN_WORLD(a_directory_of_another_user_is_refused)
 {
-    struct world *world = *state;
     start(world);
     stop(world);
     if (chown(world->state_dir, 12345, (gid_t)-1) < 0)
@@ -498,9 +481,8 @@ static void await_end(struct world *world)
     }
 }
 
-TEST_WITH(a_full_disk_is_named_and_waited_for, set_up, tear_down)
+TEST_IN_WORLD(a_full_disk_is_named_and_waited_for)
 {
-    struct world *world = *state;
     assert_int_equal(mkdir(dirname(strdupa(world->state_dir)), 0700), 0);
     assert_int_equal(mkdir(world->state_dir, 0700), 0);
     if (!small_disk_mount(world->state_dir))

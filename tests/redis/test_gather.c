@@ -40,6 +40,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define TEST_ON_GATHERED(name) TEST_ON(struct gathered *gathered, name, set_up, tear_down)
+
 static void on_done(void *context, const struct store_result *result)
 {
     struct outcome *outcome = context;
@@ -99,9 +101,8 @@ static int count_refused(struct gathered *gathered)
         assert_string_equal((outcome_)->text, text_);                                              \
     } while (0)
 
-TEST_WITH(calls_of_a_turn_go_as_one_command_behind_the_first, set_up, tear_down)
+TEST_ON_GATHERED(calls_of_a_turn_go_as_one_command_behind_the_first)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     struct outcome *first = call(gathered, COUNT, "a", "1"),
                    *second = call(gathered, COUNT, "b", "");
@@ -117,9 +118,8 @@ TEST_WITH(calls_of_a_turn_go_as_one_command_behind_the_first, set_up, tear_down)
     assert_int_equal(store_figures(gathered->world->store.store).calls, 5);
 }
 
-TEST_WITH(calls_for_one_name_run_in_their_order, set_up, tear_down)
+TEST_ON_GATHERED(calls_for_one_name_run_in_their_order)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     call(gathered, COUNT, "first", "");
     struct outcome *a = call(gathered, COUNT, "n", "a"), *other = call(gathered, COUNT, "m", "b");
@@ -132,9 +132,8 @@ TEST_WITH(calls_for_one_name_run_in_their_order, set_up, tear_down)
 }
 
 /* Redis does nothing else meanwhile. */
-TEST_WITH(command_has_a_bounded_number_of_calls, set_up, tear_down)
+TEST_ON_GATHERED(command_has_a_bounded_number_of_calls)
 {
-    struct gathered *gathered = *state;
     enum { CALLS_MOST = 32 };
     begin(gathered);
     for (int i = 0; i < 1 + 2 * CALLS_MOST + 1; i++) {
@@ -147,9 +146,8 @@ TEST_WITH(command_has_a_bounded_number_of_calls, set_up, tear_down)
         assert_replied(&gathered->outcomes[i], "1 ");
 }
 
-TEST_WITH(error_of_a_call_is_its_own, set_up, tear_down)
+TEST_ON_GATHERED(error_of_a_call_is_its_own)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     call(gathered, COUNT, "first", "");
     struct outcome *before = call(gathered, COUNT, "a", ""), *bad = call(gathered, FAIL, "b", "");
@@ -163,9 +161,8 @@ TEST_WITH(error_of_a_call_is_its_own, set_up, tear_down)
 
 /* As each would be alone. A grant is not asked for once more as it was: its client may have gone
  * meanwhile. */
-TEST_WITH(full_redis_refuses_only_what_needs_memory, set_up, tear_down)
+TEST_ON_GATHERED(full_redis_refuses_only_what_needs_memory)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     freeReplyObject(redis_process_command(&gathered->world->redis, "CONFIG SET maxmemory 1"));
     call(gathered, KEEP, "first", "");
@@ -180,9 +177,8 @@ TEST_WITH(full_redis_refuses_only_what_needs_memory, set_up, tear_down)
                    "0"); /* by the function that takes the place of the one that it asked for */
 }
 
-TEST_WITH(library_that_redis_has_forgotten_is_loaded_for_all, set_up, tear_down)
+TEST_ON_GATHERED(library_that_redis_has_forgotten_is_loaded_for_all)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     freeReplyObject(redis_process_command(&gathered->world->redis, "FUNCTION FLUSH"));
     call(gathered, COUNT, "first", "");
@@ -193,9 +189,8 @@ TEST_WITH(library_that_redis_has_forgotten_is_loaded_for_all, set_up, tear_down)
     assert_int_equal(redis_process_calls(&gathered->world->redis, "function|load"), 2);
 }
 
-TEST_WITH(calls_of_a_lost_command_are_all_in_doubt, set_up, tear_down)
+TEST_ON_GATHERED(calls_of_a_lost_command_are_all_in_doubt)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     redis_process_freeze(&gathered->world->redis);
     call(gathered, COUNT, "first", "");
@@ -207,9 +202,8 @@ TEST_WITH(calls_of_a_lost_command_are_all_in_doubt, set_up, tear_down)
     assert_int_equal(b->outcome, STORE_IN_DOUBT);
 }
 
-TEST_WITH(calls_that_were_not_sent_have_not_happened, set_up, tear_down)
+TEST_ON_GATHERED(calls_that_were_not_sent_have_not_happened)
 {
-    struct gathered *gathered = *state;
     begin(gathered);
     call(gathered, COUNT, "first", "");
     struct outcome *a = call(gathered, COUNT, "a", ""), *b = call(gathered, COUNT, "b", "");

@@ -36,9 +36,8 @@ static void expect_received(struct world *world, const char *text)
 
 /* Messages */
 
-TEST_WITH(message_is_received, set_up, world_tear_down)
+TEST_IN_WORLD(message_is_received)
 {
-    struct world *world = *state;
     expect_received(world, "g attempt key");
     assert_int_equal(
         redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", "a\0b", (size_t)3), 1);
@@ -64,10 +63,9 @@ static void check_sequence(struct store_fixture *store)
     sequence->next++;
 }
 
-TEST_WITH(messages_keep_their_order, set_up, world_tear_down)
+TEST_IN_WORLD(messages_keep_their_order)
 {
     enum { MANY = 1000 };
-    struct world *world = *state;
     struct sequence sequence = {0, true};
     struct outcome outcomes[MANY];
     char text[16];
@@ -90,9 +88,8 @@ static void publish_at_once(struct store_fixture *store)
         store->data = NULL;
 }
 
-TEST_WITH(listening_is_reported_after_subscription, set_up, world_tear_down)
+TEST_IN_WORLD(listening_is_reported_after_subscription)
 {
-    struct world *world = *state;
     struct store_fixture *store = &world->store;
     store_fixture_close(store);
     store_fixture_open(store, world->redis.url);
@@ -116,9 +113,8 @@ static bool has_called(void *context)
     return redis_process_calls(goal->redis, goal->command) >= goal->calls;
 }
 
-TEST_WITH(idle_inbox_pings_every_second, set_up, world_tear_down)
+TEST_IN_WORLD(idle_inbox_pings_every_second)
 {
-    struct world *world = *state;
     int64_t begun = clock_ms(), before = redis_process_calls(&world->redis, "ping");
     store_fixture_await_that(&world->store, has_called,
                              &(struct goal){&world->redis, "ping", before + 2});
@@ -130,9 +126,8 @@ TEST_WITH(idle_inbox_pings_every_second, set_up, world_tear_down)
 
 /* Losses */
 
-TEST_WITH(killed_subscriber_comes_back, set_up, world_tear_down)
+TEST_IN_WORLD(killed_subscriber_comes_back)
 {
-    struct world *world = *state;
     assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
     store_fixture_await(&world->store, &world->store.listenings, 2);
     assert_int_equal(world->store.warnings, 1);
@@ -147,9 +142,8 @@ TEST_WITH(killed_subscriber_comes_back, set_up, world_tear_down)
     assert_int_equal(world->store.warnings, 2);
 }
 
-TEST_WITH(frozen_redis_is_noticed_without_a_call, set_up, world_tear_down)
+TEST_IN_WORLD(frozen_redis_is_noticed_without_a_call)
 {
-    struct world *world = *state;
     redis_process_freeze(&world->redis);
     store_fixture_await(&world->store, &world->store.warnings, 1);
     assert_non_null(strstr(world->store.warning, NO_ANSWER));
@@ -187,9 +181,8 @@ static bool has_sent_a_ping(void *context)
 
 /* What waits in the socket while this process is held up is not late, nor is the answer to a PING
  * that was due in the turn that took so long, be it sent before that or after. */
-TEST_WITH(pause_of_the_process_loses_nothing, set_up, world_tear_down)
+TEST_IN_WORLD(pause_of_the_process_loses_nothing)
 {
-    struct world *world = *state;
     uv_timer_t timer;
     uv_timer_init(&world->store.loop, &timer);
     timer.data = world;
@@ -210,10 +203,9 @@ TEST_WITH(pause_of_the_process_loses_nothing, set_up, world_tear_down)
     assert_int_equal(world->store.warnings, 0);
 }
 
-TEST_WITH(subscriber_that_falls_behind_comes_back, set_up, world_tear_down)
+TEST_IN_WORLD(subscriber_that_falls_behind_comes_back)
 {
     enum { LARGE = 8 << 20 };
-    struct world *world = *state;
     char *text = malloc(LARGE);
     memset(text, 'x', LARGE);
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET client-output-buffer-limit %s",
@@ -249,9 +241,8 @@ static bool has_refused(void *redis)
     return refusals(redis) > 0;
 }
 
-TEST_WITH(user_without_subscribe_is_named_in_warning, set_up, world_tear_down)
+TEST_IN_WORLD(user_without_subscribe_is_named_in_warning)
 {
-    struct world *world = *state;
     struct store_fixture store;
     char url[200];
     freeReplyObject(redis_process_command(
@@ -276,9 +267,8 @@ TEST_WITH(user_without_subscribe_is_named_in_warning, set_up, world_tear_down)
     store_fixture_close(&store);
 }
 
-TEST_WITH(user_without_ping_listens, set_up, world_tear_down)
+TEST_IN_WORLD(user_without_ping_listens)
 {
-    struct world *world = *state;
     struct store_fixture store;
     char url[200];
     freeReplyObject(redis_process_command(
@@ -373,9 +363,8 @@ TEST(messages_of_another_shape_are_harmless)
 
 /* Closing */
 
-TEST_WITH(closing_at_any_moment, set_up, world_tear_down)
+TEST_IN_WORLD(closing_at_any_moment)
 {
-    struct world *world = *state;
     struct store_fixture store;
     for (int turns = 0; turns < 40; turns++) {
         store_fixture_open(&store, world->redis.url);
@@ -403,9 +392,8 @@ static void expect_closed(struct store_fixture *store, const int *number)
     assert_int_equal(*number, 1);
 }
 
-TEST_WITH(closing_from_a_callback, set_up, world_tear_down)
+TEST_IN_WORLD(closing_from_a_callback)
 {
-    struct world *world = *state;
     struct store_fixture store;
     store_fixture_open(&store, world->redis.url);
     store.on_listening = close_now;

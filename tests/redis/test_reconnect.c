@@ -15,9 +15,8 @@ static int set_up(void **state)
     return world_set_up(state, &(struct redis_options){.durable = true, .port = true}, NULL);
 }
 
-TEST_WITH(a_restart_of_redis_is_survived, set_up, world_tear_down)
+TEST_IN_WORLD(a_restart_of_redis_is_survived)
 {
-    struct world *world = *state;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
     redis_process_kill(&world->redis);
     store_fixture_await(&world->store, &world->store.downs, 1);
@@ -33,9 +32,8 @@ TEST_WITH(a_restart_of_redis_is_survived, set_up, world_tear_down)
 }
 
 /* Each loss is told once; then once more what the next tries meet, and not once for each try. */
-TEST_WITH(a_loss_is_reported_once, set_up, world_tear_down)
+TEST_IN_WORLD(a_loss_is_reported_once)
 {
-    struct world *world = *state;
     redis_process_kill(&world->redis);
     store_fixture_await(&world->store, &world->store.downs, 2);
     assert_non_null(strstr(world->store.reason, "cannot connect"));
@@ -58,9 +56,8 @@ TEST(a_cluster_that_is_away_is_reported_once)
     store_fixture_close(&store);
 }
 
-TEST_WITH(a_call_during_the_loss_is_in_doubt_or_done, set_up, world_tear_down)
+TEST_IN_WORLD(a_call_during_the_loss_is_in_doubt_or_done)
 {
-    struct world *world = *state;
     enum { MANY = 200 };
     struct outcome outcomes[MANY];
     redis_process_freeze(&world->redis);
@@ -77,9 +74,8 @@ TEST_WITH(a_call_during_the_loss_is_in_doubt_or_done, set_up, world_tear_down)
     store_fixture_await(&world->store, &world->store.downs, 1);
 }
 
-TEST_WITH(a_command_that_never_left_is_not_in_doubt, set_up, world_tear_down)
+TEST_IN_WORLD(a_command_that_never_left_is_not_in_doubt)
 {
-    struct world *world = *state;
     enum { SIZE = 4 << 20 };
     char *large = malloc(SIZE + 1);
     memset(large, 'x', SIZE);
@@ -97,9 +93,8 @@ TEST_WITH(a_command_that_never_left_is_not_in_doubt, set_up, world_tear_down)
     free(large);
 }
 
-TEST_WITH(a_frozen_redis_costs_its_deadline, set_up, world_tear_down)
+TEST_IN_WORLD(a_frozen_redis_costs_its_deadline)
 {
-    struct world *world = *state;
     enum { MANY = 20 };
     struct outcome outcomes[MANY];
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
@@ -123,11 +118,10 @@ TEST_WITH(a_frozen_redis_costs_its_deadline, set_up, world_tear_down)
 
 /* As when thousands of clients hang up at once: Redis is busy for longer than the deadline, but it
  * answers one after the other. */
-TEST_WITH(a_long_queue_in_redis_loses_nothing, set_up, world_tear_down)
+TEST_IN_WORLD(a_long_queue_in_redis_loses_nothing)
 {
     static const char SLOW[] = "for i = 1, 3000000 do end return redis.call('incr', KEYS[1])";
     enum { AT_LEAST_MS = REDIS_TIMEOUT_MS * 3 / 2, MANY = 500, PADDING = 8000 };
-    struct world *world = *state;
     struct outcome outcomes[MANY];
     char padding[PADDING + 1]; /* Redis answers when it has run what it had read in one go */
     memset(padding, 'x', PADDING);
@@ -161,9 +155,8 @@ static bool has_counted_two(void *context)
 }
 
 /* A reply that waits in the socket while this process is held up is no lost reply. */
-TEST_WITH(a_pause_of_our_own_loses_nothing, set_up, world_tear_down)
+TEST_IN_WORLD(a_pause_of_our_own_loses_nothing)
 {
-    struct world *world = *state;
     struct outcome outcome;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
     store_fixture_call(&world->store, &outcome, fixture_script(COUNT), "a", "");
@@ -176,9 +169,8 @@ TEST_WITH(a_pause_of_our_own_loses_nothing, set_up, world_tear_down)
 }
 
 /* Bugs of others: a client that never notices that its Redis comes late. */
-TEST_WITH(redis_may_come_after_the_store, set_up, world_tear_down)
+TEST_IN_WORLD(redis_may_come_after_the_store)
 {
-    struct world *world = *state;
     struct store_fixture store;
     redis_process_kill(&world->redis);
     store_fixture_open(&store, world->redis.url);
@@ -190,9 +182,8 @@ TEST_WITH(redis_may_come_after_the_store, set_up, world_tear_down)
     store_fixture_close(&store);
 }
 
-TEST_WITH(a_host_name_is_looked_up, set_up, world_tear_down)
+TEST_IN_WORLD(a_host_name_is_looked_up)
 {
-    struct world *world = *state;
     struct store_fixture store;
     char url[64];
     snprintf(url, sizeof url, "redis://localhost:%d/3", world->redis.port);
@@ -299,9 +290,8 @@ TEST(calls_of_on_up_come_first)
 
 /* Closing */
 
-TEST_WITH(closing_ends_open_calls, set_up, world_tear_down)
+TEST_IN_WORLD(closing_ends_open_calls)
 {
-    struct world *world = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, world->redis.url);
     redis_process_freeze(&world->redis);
@@ -350,9 +340,8 @@ static void close_at_once(uv_async_t *async)
 }
 
 /* The answer to INFO is met in the same turn, after the store was told to close. */
-TEST_WITH(closing_right_before_the_greeting_is_answered, set_up, world_tear_down)
+TEST_IN_WORLD(closing_right_before_the_greeting_is_answered)
 {
-    struct world *world = *state;
     struct store_fixture store;
     uv_async_t async;
     store_fixture_open(&store, world->redis.url);
@@ -403,9 +392,8 @@ static void on_last(void *context, const struct store_result *result)
 }
 
 /* In the middle of the replies of one read: Redis has all calls before it answers the first. */
-TEST_WITH(closing_from_a_callback, set_up, world_tear_down)
+TEST_IN_WORLD(closing_from_a_callback)
 {
-    struct world *world = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, world->redis.url);
     struct last_words words = {.store = &store};

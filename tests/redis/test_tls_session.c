@@ -87,6 +87,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define TEST_ON_PAIR(name) TEST_ON(struct pair *pair, name, set_up, tear_down)
+
 static void begin_session(struct pair *pair, const char *host)
 {
     end_session(pair);
@@ -136,9 +138,8 @@ static void fails(struct pair *pair, const char *host, const char *why)
 
 /* Whom it trusts */
 
-TEST_WITH(names_are_compared_as_of_old, set_up, tear_down)
+TEST_ON_PAIR(names_are_compared_as_of_old)
 {
-    struct pair *pair = *state;
     static const struct {
         const char *names, *host;
         bool fits;
@@ -169,9 +170,8 @@ TEST_WITH(names_are_compared_as_of_old, set_up, tear_down)
 }
 
 /* An address is no name that could be asked for. */
-TEST_WITH(the_name_is_asked_for, set_up, tear_down)
+TEST_ON_PAIR(the_name_is_asked_for)
 {
-    struct pair *pair = *state;
     make_server(pair, &(struct certificate_options){.names = "DNS:redis.example,IP:10.0.0.1"});
     assert_int_equal(shake_hands(pair, "redis.example."), 0);
     assert_string_equal(SSL_get_servername(pair->other, TLSEXT_NAMETYPE_host_name),
@@ -180,9 +180,8 @@ TEST_WITH(the_name_is_asked_for, set_up, tear_down)
     assert_null(SSL_get_servername(pair->other, TLSEXT_NAMETYPE_host_name));
 }
 
-TEST_WITH(fault_of_a_certificate_is_named, set_up, tear_down)
+TEST_ON_PAIR(fault_of_a_certificate_is_named)
 {
-    struct pair *pair = *state;
     const struct {
         struct certificate_options options;
         const char *why;
@@ -202,9 +201,8 @@ TEST_WITH(fault_of_a_certificate_is_named, set_up, tear_down)
 }
 
 /* As many recipes for private authorities have it. */
-TEST_WITH(a_certificate_need_not_say_that_its_key_signs, set_up, tear_down)
+TEST_ON_PAIR(a_certificate_need_not_say_that_its_key_signs)
 {
-    struct pair *pair = *state;
     make_server(pair, &(struct certificate_options){.rsa_bits = 2048,
                                                     .key_usage = "keyEncipherment,dataEncipherment",
                                                     .usage = "serverAuth"});
@@ -213,9 +211,8 @@ TEST_WITH(a_certificate_need_not_say_that_its_key_signs, set_up, tear_down)
 }
 
 /* What `openssl req -x509` makes, or the same that is no authority, named as what to trust. */
-TEST_WITH(a_certificate_of_its_own_authority_may_be_trusted, set_up, tear_down)
+TEST_ON_PAIR(a_certificate_of_its_own_authority_may_be_trusted)
 {
-    struct pair *pair = *state;
     for (int is_authority = 0; is_authority < 2; is_authority++) {
         assert_int_equal(trust(pair, &(struct tls_files){.ca = pair->authority.file}), 0);
         certificate_make(&pair->server, &pair->dir, "server",
@@ -230,9 +227,8 @@ TEST_WITH(a_certificate_of_its_own_authority_may_be_trusted, set_up, tear_down)
 }
 
 /* An authority below the one that is trusted has to be shown. */
-TEST_WITH(a_chain_leads_to_an_authority, set_up, tear_down)
+TEST_ON_PAIR(a_chain_leads_to_an_authority)
 {
-    struct pair *pair = *state;
     struct certificate between;
     certificate_make(&between, &pair->dir, "between",
                      &(struct certificate_options){.authority = true, .issuer = &pair->authority});
@@ -256,10 +252,9 @@ static void append(const char *path, const char *from)
     fclose(file);
 }
 
-TEST_WITH(one_of_many_authorities_will_do, set_up, tear_down)
+TEST_ON_PAIR(one_of_many_authorities_will_do)
 {
     enum { MANY = 200 };
-    struct pair *pair = *state;
     struct certificate other;
     char bundle[120];
     snprintf(bundle, sizeof bundle, "%s/bundle.pem", pair->dir.path);
@@ -272,9 +267,8 @@ TEST_WITH(one_of_many_authorities_will_do, set_up, tear_down)
     assert_int_equal(shake_hands(pair, "redis.example"), 0);
 }
 
-TEST_WITH(old_versions_are_refused, set_up, tear_down)
+TEST_ON_PAIR(old_versions_are_refused)
 {
-    struct pair *pair = *state;
     SSL_CTX_set_min_proto_version(pair->context, TLS1_VERSION);
     SSL_CTX_set_max_proto_version(pair->context, TLS1_1_VERSION);
     fails(pair, "redis.example", "neither TLS 1.2 nor TLS 1.3");
@@ -330,9 +324,8 @@ static void is_taken(struct pair *pair)
         connect_by(pair, version);
 }
 
-TEST_WITH(keys_come_in_many_forms, set_up, tear_down)
+TEST_ON_PAIR(keys_come_in_many_forms)
 {
-    struct pair *pair = *state;
     struct certificate us;
     want_certificate(pair);
     for (int rsa_bits = 0; rsa_bits <= 2048; rsa_bits += 2048)
@@ -357,9 +350,8 @@ TEST_WITH(keys_come_in_many_forms, set_up, tear_down)
         }
 }
 
-TEST_WITH(our_chain_is_shown, set_up, tear_down)
+TEST_ON_PAIR(our_chain_is_shown)
 {
-    struct pair *pair = *state;
     struct certificate between, us;
     want_certificate(pair);
     certificate_make(&between, &pair->dir, "between",
@@ -371,9 +363,8 @@ TEST_WITH(our_chain_is_shown, set_up, tear_down)
 }
 
 /* TLS 1.3 tells us only when we read. */
-TEST_WITH(a_refusal_says_what_to_do, set_up, tear_down)
+TEST_ON_PAIR(a_refusal_says_what_to_do)
 {
-    struct pair *pair = *state;
     struct certificate old;
     char buffer[ROOM];
     want_certificate(pair);
@@ -391,10 +382,9 @@ TEST_WITH(a_refusal_says_what_to_do, set_up, tear_down)
 }
 
 /* What we still have to send cannot be sent. */
-TEST_WITH(a_refusal_is_read_although_the_other_side_has_closed, set_up, tear_down)
+TEST_ON_PAIR(a_refusal_is_read_although_the_other_side_has_closed)
 {
     static const char ALERT[] = {21, 3, 3, 0, 2, 2, 48}; /* fatal, unknown_ca */
-    struct pair *pair = *state;
     bool wants_write;
     SSL_CTX_set_max_proto_version(pair->context, TLS1_2_VERSION);
     begin_session(pair, "redis.example");
@@ -439,9 +429,8 @@ static size_t read_all(struct pair *pair)
 }
 
 /* Records of all sizes, that lie in the socket together, the first ones since the handshake. */
-TEST_WITH(records_are_read_until_poll_sees_what_is_left, set_up, tear_down)
+TEST_ON_PAIR(records_are_read_until_poll_sees_what_is_left)
 {
-    struct pair *pair = *state;
     static char bytes[RECORD];
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         connect_by(pair, version);
@@ -452,9 +441,8 @@ TEST_WITH(records_are_read_until_poll_sees_what_is_left, set_up, tear_down)
     }
 }
 
-TEST_WITH(messages_of_tls_itself_are_no_data, set_up, tear_down)
+TEST_ON_PAIR(messages_of_tls_itself_are_no_data)
 {
-    struct pair *pair = *state;
     char buffer[ROOM];
     connect_by(pair, TLS1_3_VERSION);
     assert_int_equal(SSL_new_session_ticket(pair->other), 1);
@@ -493,10 +481,9 @@ static size_t write_until_full(struct pair *pair, char *bytes, size_t at, size_t
 
 /* The other side asks for new keys while it reads nothing: GnuTLS by itself would then send a
  * record twice. */
-TEST_WITH(a_write_that_is_stuck_is_not_sent_twice, set_up, tear_down)
+TEST_ON_PAIR(a_write_that_is_stuck_is_not_sent_twice)
 {
     enum { SIZE = 4 << 20 };
-    struct pair *pair = *state;
     char *bytes = malloc(SIZE), *got = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++)
         bytes[i] = (char)(i * 2654435761U >> 24);
@@ -521,9 +508,8 @@ TEST_WITH(a_write_that_is_stuck_is_not_sent_twice, set_up, tear_down)
 }
 
 /* With and without a word of TLS, and in the middle of a record. */
-TEST_WITH(an_end_is_an_end, set_up, tear_down)
+TEST_ON_PAIR(an_end_is_an_end)
 {
-    struct pair *pair = *state;
     connect_by(pair, TLS1_3_VERSION);
     SSL_shutdown(pair->other);
     assert_int_equal(read_some(pair), 0);

@@ -49,9 +49,8 @@ static int64_t tracking_clients(struct world *world)
     return count;
 }
 
-TEST_WITH(every_kind_of_change_is_reported, set_up, world_tear_down)
+TEST_IN_WORLD(every_kind_of_change_is_reported)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     expect_invalidated(world, "a");
@@ -69,20 +68,18 @@ TEST_WITH(every_kind_of_change_is_reported, set_up, world_tear_down)
     assert_int_equal(world->store.touches_of_any, 0);
 }
 
-TEST_WITH(many_keys_at_once_are_reported, set_up, world_tear_down)
+TEST_IN_WORLD(many_keys_at_once_are_reported)
 {
     static const char FILL[] = "for i = 1, 10000 do redis.call('SET', ARGV[1] .. i, 1) end "
                                "return 1";
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     assert_int_equal(store_fixture_run(&world->store, FILL, "a", PREFIX).integer, 1);
     store_fixture_await(&world->store, &world->store.touches, 10000);
     assert_int_equal(world->store.touches, 10000);
 }
 
-TEST_WITH(flushing_may_change_any, set_up, world_tear_down)
+TEST_IN_WORLD(flushing_may_change_any)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     redis_process_flush(&world->redis);
@@ -91,9 +88,8 @@ TEST_WITH(flushing_may_change_any, set_up, world_tear_down)
 }
 
 /* Before anything is connected: then what changed until it began may have been missed. */
-TEST_WITH(tracking_may_be_asked_for_at_once, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_may_be_asked_for_at_once)
 {
-    struct world *world = *state;
     store_fixture_close(&world->store);
     store_fixture_open(&world->store, world->redis.url);
     store_fixture_track(&world->store, PREFIX);
@@ -103,9 +99,8 @@ TEST_WITH(tracking_may_be_asked_for_at_once, set_up, world_tear_down)
     assert_int_equal(world->store.touches_of_any, 1);
 }
 
-TEST_WITH(tracking_outlives_the_command_connection, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_outlives_the_command_connection)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     command(world, "CLIENT KILL TYPE normal SKIPME yes");
@@ -116,9 +111,8 @@ TEST_WITH(tracking_outlives_the_command_connection, set_up, world_tear_down)
     assert_int_equal(world->store.listenings, 1);
 }
 
-TEST_WITH(tracking_outlives_the_inbox, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_outlives_the_inbox)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     for (int i = 1; i <= 3; i++) {
         settle(world);
@@ -135,9 +129,8 @@ TEST_WITH(tracking_outlives_the_inbox, set_up, world_tear_down)
 }
 
 /* The old inbox is gone for Redis before it is for us: the attempt that names it is no news. */
-TEST_WITH(tracking_begun_on_a_lost_inbox, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_begun_on_a_lost_inbox)
 {
-    struct world *world = *state;
     command(world, "CLIENT KILL TYPE pubsub");
     store_fixture_track(&world->store, PREFIX);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
@@ -146,18 +139,16 @@ TEST_WITH(tracking_begun_on_a_lost_inbox, set_up, world_tear_down)
     assert_non_null(strstr(world->store.warning, "get their locks late"));
 }
 
-TEST_WITH(tracking_begun_on_a_lost_command_connection, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_begun_on_a_lost_command_connection)
 {
-    struct world *world = *state;
     command(world, "CLIENT KILL TYPE normal SKIPME yes");
     store_fixture_track(&world->store, PREFIX);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
     expect_invalidated(world, "a");
 }
 
-TEST_WITH(tracking_outlives_redis, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_outlives_redis)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     redis_process_kill(&world->redis);
@@ -179,9 +170,8 @@ TEST(only_the_last_answer_counts)
     assert_false(tracking_answered(&tracking, NULL)); /* nothing was missed since */
 }
 
-TEST_WITH(tracking_survives_a_frozen_redis, set_up, world_tear_down)
+TEST_IN_WORLD(tracking_survives_a_frozen_redis)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     redis_process_freeze(&world->redis);
@@ -191,9 +181,8 @@ TEST_WITH(tracking_survives_a_frozen_redis, set_up, world_tear_down)
     expect_invalidated(world, "a");
 }
 
-TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
+TEST_IN_WORLD(untracking_ends_it_in_redis_too)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     expect_invalidated(world, "a");
@@ -215,9 +204,8 @@ TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
 }
 
 /* What was on its way when it ended is not reported. */
-TEST_WITH(untracking_ends_all_reports, set_up, world_tear_down)
+TEST_IN_WORLD(untracking_ends_all_reports)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     command(world, "SET " PREFIX "a} 1");
@@ -228,9 +216,8 @@ TEST_WITH(untracking_ends_all_reports, set_up, world_tear_down)
     assert_int_equal(world->store.touches, 0);
 }
 
-TEST_WITH(another_prefix_takes_the_place_of_the_first, set_up, world_tear_down)
+TEST_IN_WORLD(another_prefix_takes_the_place_of_the_first)
 {
-    struct world *world = *state;
     store_fixture_track(&world->store, "other:");
     store_fixture_track(&world->store, PREFIX);
     settle(world);
@@ -266,9 +253,8 @@ static void track_as(struct world *world, const char *rights, const char *warnin
     store_fixture_close(&store);
 }
 
-TEST_WITH(a_user_who_may_not_track_learns_how_to, set_up, world_tear_down)
+TEST_IN_WORLD(a_user_who_may_not_track_learns_how_to)
 {
-    struct world *world = *state;
     track_as(world, "+client|id", "+client|tracking");
     track_as(world, "+client|tracking", "+client|id");
 }
@@ -280,9 +266,8 @@ static void close_now(struct store_fixture *fixture)
 }
 
 /* In the middle of the keys of one message. */
-TEST_WITH(closing_from_invalidated, set_up, world_tear_down)
+TEST_IN_WORLD(closing_from_invalidated)
 {
-    struct world *world = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, world->redis.url, CHANNEL);
     store_fixture_track(&store, PREFIX);

@@ -16,6 +16,9 @@ struct world {
 int world_set_up(void **state, const struct redis_options *options, const char *channel);
 int world_tear_down(void **state);
 
+/* A test on `world`, which the program's own set_up has made by world_set_up. */
+#define TEST_IN_WORLD(name) TEST_ON(struct world *world, name, set_up, world_tear_down)
+
 /* A store that is up on a fake server. */
 void world_open_fake(struct fake_redis *fake, struct store_fixture *store,
                      const struct fake_answers *answers);

@@ -46,11 +46,11 @@ struct stage {
 
 void stage_open(struct stage *stage, unsigned connections);
 
-/* Fixtures of cmocka: *state is a stage with room for thousands of connections, on which nobody
- * waits in the end. */
+/* Fixtures of cmocka: `stage` of TEST_ON_STAGE is one with room for thousands of connections, on
+ * which nobody waits in the end. */
 int stage_setup(void **state);
 int stage_teardown(void **state);
-#define TEST_ON_STAGE(name) TEST_WITH(name, stage_setup, stage_teardown)
+#define TEST_ON_STAGE(name) TEST_ON(struct stage *stage, name, stage_setup, stage_teardown)
 
 /* The same with bounds that a test is about; stage_open has the default deadlines. */
 struct stage_bounds {

@@ -79,21 +79,21 @@ static void go_both_ways(int fd)
 
 TEST_ON_STAGE(a_grant_to_who_goes_in_that_moment_comes_back)
 {
-    answer_while(*state, go);
-    comes_back(*state);
+    answer_while(stage, go);
+    comes_back(stage);
 }
 
 TEST_ON_STAGE(a_grant_to_who_shuts_down_in_that_moment_comes_back)
 {
-    int fd = answer_while(*state, go_both_ways);
-    comes_back(*state);
+    int fd = answer_while(stage, go_both_ways);
+    comes_back(stage);
     close(fd);
 }
 
 TEST_ON_STAGE(a_grant_to_who_resets_in_that_moment_comes_back)
 {
-    answer_while(*state, reset);
-    comes_back(*state);
+    answer_while(stage, reset);
+    comes_back(stage);
 }
 
 /* From now on its kernel gets nothing of what is sent to it, as if it were far away. */
@@ -123,20 +123,20 @@ static void finish_far_away(int fd)
 
 TEST_ON_STAGE(a_grant_to_who_goes_far_away_comes_back)
 {
-    int fd = answer_while(*state, go_far_away);
-    stays(*state);
+    int fd = answer_while(stage, go_far_away);
+    stays(stage);
     move_near(fd); /* to get what is sent once more */
-    comes_back(*state);
+    comes_back(stage);
     close(fd);
 }
 
 TEST_ON_STAGE(a_grant_that_was_acknowledged_late_stays)
 {
-    int fd = answer_while(*state, finish_far_away);
-    stays(*state);
+    int fd = answer_while(stage, finish_far_away);
+    stays(stage);
     move_near(fd);
     expect_reply(fd, "yours");
-    stays(*state);
+    stays(stage);
     close(fd);
 }
 
@@ -148,24 +148,24 @@ static bool has_been_given_up(void *before)
 /* It may have been read, by one that only finished. */
 TEST_ON_STAGE(a_grant_whose_reply_is_not_yet_known_to_be_lost_stays)
 {
-    int other = ask(*state, "/now"); /* the first one has the server open more */
+    int other = ask(stage, "/now"); /* the first one has the server open more */
     expect_reply(other, "now");
     size_t before = open_files();
-    int fd = answer_while(*state, go_far_away);
+    int fd = answer_while(stage, go_far_away);
     assert_true(clock_wait_until(has_been_given_up, &before, CLOCK_HANG_MS));
     move_near(fd);
     clock_sleep_ms(RESENT_MS);
-    stays(*state);
+    stays(stage);
     close(fd);
     close(other);
 }
 
 TEST_ON_STAGE(a_grant_to_who_reads_it_and_goes_stays)
 {
-    int fd = answer_while(*state, NULL);
+    int fd = answer_while(stage, NULL);
     expect_reply(fd, "yours");
     close(fd);
-    stays(*state);
+    stays(stage);
 }
 
 static void acknowledge_later(int fd)
@@ -176,15 +176,14 @@ static void acknowledge_later(int fd)
 /* As haproxy does; no acknowledgement has been sent by then. */
 TEST_ON_STAGE(a_grant_to_who_reads_it_and_resets_stays)
 {
-    int fd = answer_while(*state, acknowledge_later);
+    int fd = answer_while(stage, acknowledge_later);
     expect_reply(fd, "yours");
     reset(fd);
-    stays(*state);
+    stays(stage);
 }
 
 TEST_ON_STAGE(a_grant_is_forgotten_with_the_next_request)
 {
-    struct stage *stage = *state;
     int fd = answer_while(stage, NULL);
     expect_reply(fd, "yours");
     meanwhile = go;
@@ -194,7 +193,6 @@ TEST_ON_STAGE(a_grant_is_forgotten_with_the_next_request)
 
 TEST_ON_STAGE(a_grant_before_the_end_of_the_server_stays)
 {
-    struct stage *stage = *state;
     int fd = answer_while(stage, go_far_away);
     stage_close(stage);
     close(fd);
@@ -251,7 +249,6 @@ TEST_ON_STAGE(a_grant_to_who_goes_in_that_moment_comes_back_over_tls)
 {
     static const int VERSIONS[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     for (int i = 0; i < 2; i++) {
-        struct stage *stage = *state;
         struct secure secure;
         secure_begin(&secure, stage, VERSIONS[i]);
         grant(&secure, stage, go_both_ways);
@@ -266,7 +263,6 @@ TEST_ON_STAGE(a_grant_to_who_reads_it_and_goes_stays_over_tls)
 {
     static const enum tls_end ENDS[] = {TLS_END_NORMAL, TLS_END_CLOSED, TLS_END_RESET};
     for (int i = 0; i < 6; i++) {
-        struct stage *stage = *state;
         struct secure secure;
         char reply[1024];
         secure_begin(&secure, stage, i % 2 ? TLS1_2_VERSION : TLS1_3_VERSION);

@@ -12,7 +12,6 @@ enum { MANY = 1000, CONNECTIONS = 5000 };
 
 TEST_ON_STAGE(waiting_request_is_answered_and_may_wait_again)
 {
-    struct stage *stage = *state;
     int fd = ask(stage, "/now");
     expect_reply(fd, "now");
     for (int i = 0; i < 3; i++) {
@@ -30,7 +29,6 @@ TEST_ON_STAGE(waiting_request_is_answered_and_may_wait_again)
 
 TEST_ON_STAGE(a_client_that_goes_is_noticed)
 {
-    struct stage *stage = *state;
     int closing = ask_place(stage, "wait", 0), resetting = ask_place(stage, "wait", 1),
         half = ask_place(stage, "wait", 2), staying = ask_place(stage, "wait", 3);
     stage_await_waiting(stage, 4);
@@ -52,7 +50,6 @@ TEST_ON_STAGE(a_client_that_goes_is_noticed)
 /* Half-closed before the server has read the request, let alone waited. */
 TEST_ON_STAGE(client_that_left_before_it_waits_is_noticed)
 {
-    struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);
     shutdown(fd, SHUT_WR);
     ends(fd);
@@ -61,7 +58,6 @@ TEST_ON_STAGE(client_that_left_before_it_waits_is_noticed)
 
 TEST_ON_STAGE(bytes_that_come_while_it_waits_are_no_hang_up)
 {
-    struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0), leaver = ask_place(stage, "wait", 1);
     stage_await_waiting(stage, 2);
     say(fd, "/now");
@@ -97,7 +93,6 @@ static void close_and_look(struct stage *stage, void *context)
 
 TEST_ON_STAGE(the_api_can_look_at_the_socket)
 {
-    struct stage *stage = *state;
     bool connected = false;
     int fd = ask_place(stage, "wait", 0);
     stage_await_waiting(stage, 1);
@@ -118,7 +113,6 @@ static void close_and_answer(struct stage *stage, void *context)
  * twice, and a grant comes back. */
 TEST_ON_STAGE(an_answer_wins_over_a_hang_up_of_the_same_turn)
 {
-    struct stage *stage = *state;
     for (int i = 0; i < 100; i++) {
         int fd = ask_place(stage, i % 2 ? "grant" : "wait", 0);
         stage_await_waiting(stage, 1);
@@ -135,7 +129,6 @@ TEST_ON_STAGE(an_answer_wins_over_a_hang_up_of_the_same_turn)
 TEST_ON_STAGE(answers_and_hang_ups_may_race)
 {
     enum { ROUNDS = 300 };
-    struct stage *stage = *state;
     for (int i = 0; i < ROUNDS; i++) {
         int fd = ask_place(stage, "grant", 0);
         stage_await_waiting(stage, 1);
@@ -156,7 +149,6 @@ TEST_ON_STAGE(answers_and_hang_ups_may_race)
 /* In place of a grant to a client that has gone and of which nobody has told yet. */
 TEST_ON_STAGE(a_grant_is_not_sent_to_who_has_gone)
 {
-    struct stage *stage = *state;
     int fd = ask_place(stage, "grant", 0);
     stage_await_waiting(stage, 1);
     stage_do(stage, close_and_answer, &fd);
@@ -180,7 +172,6 @@ static void close_all(struct stage *stage, void *context)
 
 TEST_ON_STAGE(a_thousand_may_go_at_once)
 {
-    struct stage *stage = *state;
     static int fds[MANY];
     for (int i = 0; i < MANY; i++)
         fds[i] = ask_place(stage, "wait", i);
@@ -202,7 +193,6 @@ static void answer_all(struct stage *stage, void *context)
 
 TEST_ON_STAGE(a_thousand_may_be_answered_at_once)
 {
-    struct stage *stage = *state;
     static int fds[MANY];
     for (int i = 0; i < MANY; i++)
         fds[i] = ask_place(stage, "wait", i);
@@ -244,7 +234,6 @@ static void chain_and_close(struct stage *stage, void *context)
 
 TEST_ON_STAGE(a_hang_up_may_answer_those_that_hang_up_with_it)
 {
-    struct stage *stage = *state;
     int fds[10];
     chained = stage;
     for (int i = 0; i < 10; i++)
@@ -261,7 +250,6 @@ TEST_ON_STAGE(a_hang_up_may_answer_those_that_hang_up_with_it)
 /* The descriptor of one that has gone is at once that of the next. */
 TEST_ON_STAGE(descriptors_are_used_again)
 {
-    struct stage *stage = *state;
     for (int i = 0; i < 200; i++) {
         int fd = ask_place(stage, "wait", i % 2);
         stage_await_waiting(stage, 1);

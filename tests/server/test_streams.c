@@ -32,7 +32,6 @@ static int begin(struct stage *stage, const char *first)
 
 TEST_ON_STAGE(stream_arrives_in_order_and_its_connection_goes_on)
 {
-    struct stage *stage = *state;
     int fd = begin(stage, "one");
     stage_write(stage, 0, "two");
     expect_chunk(fd, "two");
@@ -53,7 +52,6 @@ TEST_ON_STAGE(stream_arrives_in_order_and_its_connection_goes_on)
 
 TEST_ON_STAGE(a_stream_may_be_complete_at_once)
 {
-    struct stage *stage = *state;
     char head[WIRE_SIZE];
     int fd = ask(stage, "/several");
     read_head(fd, head);
@@ -73,7 +71,6 @@ static void write_twice(struct stage *stage, void *context)
 
 TEST_ON_STAGE(pieces_of_one_turn_may_come_together)
 {
-    struct stage *stage = *state;
     int fd = begin(stage, NULL);
     stage_do(stage, write_twice, NULL);
     expect_chunk(fd, "ab");
@@ -83,7 +80,6 @@ TEST_ON_STAGE(pieces_of_one_turn_may_come_together)
 
 TEST_ON_STAGE(a_client_that_leaves_is_noticed)
 {
-    struct stage *stage = *state;
     int fd = begin(stage, "x");
     close(fd);
     stage_await_hung_up(stage, 1);
@@ -114,7 +110,6 @@ static void finish_and_close(struct stage *stage, void *context)
 
 TEST_ON_STAGE(a_client_may_leave_while_the_stream_is_written_or_ended)
 {
-    struct stage *stage = *state;
     for (int i = 0; i < 50; i++) {
         int fd = begin(stage, "x");
         stage_do(stage, write_and_close, &fd);
@@ -143,7 +138,6 @@ static void close_and_stream(struct stage *stage, void *context)
 /* The grant goes back, and the operation is told that it has nobody to stream to. */
 TEST_ON_STAGE(a_stream_whose_begin_nobody_receives_is_taken_back)
 {
-    struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);
     stage_await_waiting(stage, 1);
     stage_do(stage, close_and_stream, &fd);
@@ -157,7 +151,6 @@ TEST_ON_STAGE(a_stream_whose_begin_nobody_receives_is_taken_back)
 TEST_ON_STAGE(http_1_0_is_served_until_the_end)
 {
     static const char REQUEST[] = "GET /wait/0 HTTP/1.0\r\n\r\n";
-    struct stage *stage = *state;
     char head[WIRE_SIZE];
     int fd = raw_connect(stage->port);
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
@@ -178,7 +171,6 @@ TEST_ON_STAGE(http_1_0_is_served_until_the_end)
 TEST_ON_STAGE(head_does_not_hang)
 {
     static const char REQUEST[] = "HEAD /wait/0 HTTP/1.1\r\nHost: h\r\n\r\n";
-    struct stage *stage = *state;
     char head[WIRE_SIZE];
     int fd = raw_connect(stage->port);
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
@@ -233,7 +225,6 @@ static char *expect_all(int fd, char *begun, size_t length)
 
 TEST_ON_STAGE(a_long_piece_comes_whole)
 {
-    struct stage *stage = *state;
     char *text = long_text(3 * EXCHANGE_STREAM_LONGEST);
     int fd = begin(stage, NULL);
     stage_write(stage, 0, text);
@@ -269,7 +260,6 @@ static void write_if_sent(struct stage *stage, void *context)
 TEST_ON_STAGE(a_slow_reader_gets_everything)
 {
     enum { PIECE = 10000, PIECES = 600, BITE = 3000 };
-    struct stage *stage = *state;
     char *text = long_text(PIECE), *got = malloc(2 * PIECE * PIECES);
     size_t length = 0;
     int pieces = 0, waited = 0, fd = begin(stage, NULL);
@@ -299,7 +289,6 @@ TEST_ON_STAGE(a_slow_reader_gets_everything)
 TEST_ON_STAGE(the_operation_is_notified_when_all_has_been_sent)
 {
     enum { PIECE = 60000, SMALL = 4096 };
-    struct stage *stage = *state;
     char *text = long_text(PIECE), *got = malloc(2 * PIECE);
     int fd = begin(stage, "x"), pieces = 0;
     stage_await_emptied(stage, 1);
@@ -328,7 +317,6 @@ TEST_ON_STAGE(the_operation_is_notified_when_all_has_been_sent)
 TEST_ON_STAGE(reader_that_does_not_read_is_taken_for_gone)
 {
     enum { PIECE = 8000, MOST = 20000 };
-    struct stage *stage = *state;
     char *text = long_text(PIECE);
     int fd = begin(stage, "x");
     int pieces = 0;
@@ -367,7 +355,6 @@ static void write_often(struct stage *stage, void *context)
 /* The operation is not told so in the midst of its writing, but by the loop. */
 TEST_ON_STAGE(too_much_in_one_turn_ends_the_stream)
 {
-    struct stage *stage = *state;
     struct flood flood = {long_text(EXCHANGE_STREAM_LONGEST + 1), 5};
     int fd = begin(stage, "x");
     stage_do(stage, write_often, &flood);
@@ -384,7 +371,6 @@ TEST_ON_STAGE(too_much_in_one_turn_ends_the_stream)
 
 TEST_ON_STAGE(a_request_behind_a_stream_waits_for_its_end)
 {
-    struct stage *stage = *state;
     int fd = begin(stage, "x");
     say(fd, "/now");
     stage_write(stage, 0, "y");

@@ -29,6 +29,16 @@ void _fail(const char *const file, const int line) __attribute__((noreturn)); /*
     }                                                                                              \
     static void name(void **state __attribute__((unused)))
 
+/* The same with what `state` has as a parameter: TEST_ON(struct world *world, name, setup,
+ * teardown). For macros of a fixture, such as TEST_ON_STAGE. */
+#define TEST_ON(fixture, name, setup, teardown)                                                    \
+    static void name##_on(fixture);                                                                \
+    TEST_WITH(name, setup, teardown)                                                               \
+    {                                                                                              \
+        name##_on(*state);                                                                         \
+    }                                                                                              \
+    static void name##_on(fixture __attribute__((unused)))
+
 /* Adds a test. They run in the order of their lines. */
 void tests_add(struct CMUnitTest test, int line);
 
