@@ -16,7 +16,7 @@ static void assert_same(const char *left, const char *right)
 static const struct good {
     const char *text;
     struct redis_url url;
-    const char *described;
+    const char *described; /* with all nodes */
 } GOOD[] = {
     {"redis://h", {.host = "h", .port = 6379}, "redis://h:6379/0"},
     {"redis://h/", {.host = "h", .port = 6379}, "redis://h:6379/0"},
@@ -57,97 +57,53 @@ static const struct good {
      {.path = "/r", .port = 6379, .database = 1, .password = "p/w"},
      "unix:///r?db=1"},
     {"unix:///a%20b/%3F@:", {.path = "/a b/?@:", .port = 6379}, "unix:///a b/?@:"},
-};
-
-static const struct watched {
-    const char *text;
-    const char *hosts[3];
-    int ports[3];
-    const char *master;
-    struct redis_url url;
-    const char *described;
-} WATCHED[] = {
-    {"redis+sentinel://h/m", {"h"}, {26379}, "m", {.user = NULL}, "redis+sentinel://h:26379/m/0"},
+    {"rediss://:secret@h:6380/1",
+     {.host = "h", .port = 6380, .database = 1, .password = "secret", .tls = true},
+     "rediss://h:6380/1"},
+    {"redis+sentinel://h/m",
+     {.kind = REDIS_WATCHED, .node_count = 1, .master = "m", .port = 6379},
+     "redis+sentinel://h:26379/m/0"},
     {"REDIS+Sentinel://a,b:1,c:2/my-Master_1.x/",
-     {"a", "b", "c"},
-     {26379, 1, 2},
-     "my-Master_1.x",
-     {.user = NULL},
+     {.kind = REDIS_WATCHED, .node_count = 3, .master = "my-Master_1.x", .port = 6379},
      "redis+sentinel://a:26379,b:1,c:2/my-Master_1.x/0"},
     {"redis+sentinel://me:p%2Cw@[::1]:26380,[fe80::1]/m/3",
-     {"::1", "fe80::1"},
-     {26380, 26379},
-     "m",
-     {.user = "me", .password = "p,w", .database = 3},
+     {.kind = REDIS_WATCHED,
+      .node_count = 2,
+      .master = "m",
+      .port = 6379,
+      .database = 3,
+      .user = "me",
+      .password = "p,w"},
      "redis+sentinel://[::1]:26380,[fe80::1]:26379/m/3"},
     {"redis+sentinel://:a,b@h@i:5,j/m",
-     {"i", "j"},
-     {5, 26379},
-     "m",
-     {.password = "a,b@h"},
+     {.kind = REDIS_WATCHED, .node_count = 2, .master = "m", .port = 6379, .password = "a,b@h"},
      "redis+sentinel://i:5,j:26379/m/0"},
+    {"rediss+sentinel://:secret@h/m",
+     {.kind = REDIS_WATCHED,
+      .node_count = 1,
+      .master = "m",
+      .port = 6379,
+      .password = "secret",
+      .tls = true},
+     "rediss+sentinel://h:26379/m/0"},
+    {"redis+cluster://me:p%40@a,[::1]:7000,c:1/0",
+     {.kind = REDIS_CLUSTER, .node_count = 3, .port = 6379, .user = "me", .password = "p@"},
+     "redis+cluster://a:6379,[::1]:7000,c:1"},
+    {"redis+quorum://me:pw@a,b:1,[::1]/2",
+     {.kind = REDIS_QUORUM,
+      .node_count = 3,
+      .port = 6379,
+      .database = 2,
+      .user = "me",
+      .password = "pw"},
+     "redis+quorum://a:6379,b:1,[::1]:6379/2"},
 };
 
-TEST(sentinels_are_read)
-{
-    for (size_t i = 0; i < LENGTH(WATCHED); i++) {
-        const struct watched *expected = &WATCHED[i];
-        struct redis_url url, copy;
-        struct failure failure = {""};
-        char described[200];
-        if (redis_url_parse(expected->text, &url, &failure) != 0)
-            fail_msg("%s: %s", expected->text, failure.text);
-        redis_url_copy(&url, &copy);
-        redis_url_free(&url);
-        assert_int_equal(copy.kind, REDIS_WATCHED);
-        assert_null(copy.host);
-        assert_string_equal(copy.master, expected->master);
-        assert_same(copy.user, expected->url.user);
-        assert_same(copy.password, expected->url.password);
-        assert_int_equal(copy.database, expected->url.database);
-        for (size_t j = 0; j < 3 && expected->hosts[j]; j++) {
-            assert_in_range(copy.node_count, j + 1, 3);
-            assert_string_equal(copy.nodes[j].host, expected->hosts[j]);
-            assert_int_equal(copy.nodes[j].port, expected->ports[j]);
-        }
-        redis_url_describe(&copy, described, sizeof described);
-        assert_string_equal(described, expected->described);
-        redis_url_free(&copy);
-    }
-}
-
-TEST(cluster_nodes_are_read)
-{
-    struct redis_url url, copy;
-    char described[200];
-    assert_int_equal(redis_url_parse("redis+cluster://me:p%40@a,[::1]:7000,c:1/0", &url, NULL), 0);
-    redis_url_copy(&url, &copy);
-    redis_url_free(&url);
-    assert_int_equal(copy.kind, REDIS_CLUSTER);
-    assert_int_equal(copy.node_count, 3);
-    assert_string_equal(copy.nodes[0].host, "a");
-    assert_int_equal(copy.nodes[0].port, 6379);
-    assert_string_equal(copy.nodes[1].host, "::1");
-    assert_int_equal(copy.nodes[2].port, 1);
-    assert_string_equal(copy.user, "me");
-    assert_string_equal(copy.password, "p@");
-    assert_null(copy.master);
-    redis_url_describe(&copy, described, sizeof described);
-    assert_string_equal(described, "redis+cluster://a:6379,[::1]:7000,c:1");
-    redis_url_free(&copy);
-}
-
-TEST(quorum_members_are_read)
+TEST(quorum_member_has_the_login_of_all)
 {
     struct redis_url url, member;
-    struct failure failure = {""};
     char described[64];
-    if (redis_url_parse("redis+quorum://me:pw@a,b:1,[::1]/2", &url, &failure) != 0)
-        fail_msg("%s", failure.text);
-    assert_int_equal(url.kind, REDIS_QUORUM);
-    assert_int_equal(url.node_count, 3);
-    redis_url_describe(&url, described, sizeof described);
-    assert_string_equal(described, "redis+quorum://a:6379,b:1,[::1]:6379/2");
+    assert_int_equal(redis_url_parse("redis+quorum://me:pw@a,b:1,[::1]/2", &url, NULL), 0);
     redis_url_of(&url, REDIS_SERVER, url.nodes[1].host, url.nodes[1].port, &member);
     redis_url_describe(&member, described, sizeof described);
     assert_string_equal(described, "redis://b:1/2");
@@ -180,24 +136,36 @@ TEST(sentinel_has_its_own_login)
     redis_url_free(&url);
 }
 
-TEST(valid_url_is_read)
+static void assert_alike(const struct redis_url *url, const struct redis_url *expected)
+{
+    assert_int_equal(url->kind, expected->kind);
+    assert_same(url->path, expected->path);
+    assert_same(url->host, expected->host);
+    assert_same(url->master, expected->master);
+    assert_same(url->user, expected->user);
+    assert_same(url->password, expected->password);
+    assert_int_equal(url->port, expected->port);
+    assert_int_equal(url->node_count, expected->node_count);
+    assert_int_equal(url->database, expected->database);
+    assert_int_equal(url->tls, expected->tls);
+}
+
+TEST(valid_url_is_read_and_its_copy_is_independent)
 {
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
-        struct redis_url url;
+        struct redis_url url, copy;
         struct failure failure = {""};
         char described[200];
         if (redis_url_parse(GOOD[i].text, &url, &failure) != 0)
             fail_msg("%s: %s", GOOD[i].text, failure.text);
-        assert_same(url.path, GOOD[i].url.path);
-        assert_same(url.host, GOOD[i].url.host);
-        assert_same(url.user, GOOD[i].url.user);
-        assert_same(url.password, GOOD[i].url.password);
-        assert_int_equal(url.port, GOOD[i].url.port);
-        assert_int_equal(url.database, GOOD[i].url.database);
-        assert_int_equal(url.tls, GOOD[i].url.tls);
-        redis_url_describe(&url, described, sizeof described);
-        assert_string_equal(described, GOOD[i].described);
+        assert_alike(&url, &GOOD[i].url);
+        redis_url_copy(&url, &copy);
         redis_url_free(&url);
+        assert_alike(&copy, &GOOD[i].url);
+        redis_url_describe(&copy, described, sizeof described);
+        assert_string_equal(described, GOOD[i].described);
+        redis_url_free(&copy);
+        redis_url_free(&copy); /* a zeroed one too */
     }
 }
 
@@ -310,39 +278,6 @@ TEST(host_has_at_most_253_bytes)
     redis_url_free(&url);
     snprintf(text, sizeof text, "redis://%0254d", 0);
     assert_int_equal(redis_url_parse(text, &url, &failure), -EINVAL);
-}
-
-TEST(rediss_asks_for_tls)
-{
-    struct redis_url url;
-    struct failure failure = {""};
-    int result = redis_url_parse("rediss://:secret@h:6380/1", &url, &failure);
-    char described[64];
-    assert_int_equal(result, 0);
-    assert_true(url.tls);
-    redis_url_describe(&url, described, sizeof described);
-    assert_string_equal(described, "rediss://h:6380/1");
-    redis_url_free(&url);
-    assert_int_equal(redis_url_parse("rediss+sentinel://:secret@h/m", &url, &failure), 0);
-    assert_true(url.tls);
-    redis_url_describe(&url, described, sizeof described);
-    assert_string_equal(described, "rediss+sentinel://h:26379/m/0");
-    redis_url_free(&url);
-}
-
-TEST(copy_is_independent)
-{
-    struct redis_url url, copy;
-    char described[64];
-    assert_int_equal(redis_url_parse("redis://me:pw@h:1/2", &url, NULL), 0);
-    redis_url_copy(&url, &copy);
-    redis_url_free(&url);
-    assert_string_equal(copy.user, "me");
-    assert_string_equal(copy.password, "pw");
-    redis_url_describe(&copy, described, sizeof described);
-    assert_string_equal(described, "redis://h:1/2");
-    redis_url_free(&copy);
-    redis_url_free(&copy); /* a zeroed one too */
 }
 
 TEST(description_is_cut_to_its_room)
