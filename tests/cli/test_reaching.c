@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-TEST(next_url_is_asked_if_one_does_not_answer)
+#define TEST_ON_SERVICE(name) TEST_ON(struct service *service, name, NULL, NULL)
+
+TEST_ON_SERVICE(next_url_is_asked_if_one_does_not_answer)
 {
-    struct service *service = *state;
     struct terminal terminal;
     char urls[200];
     snprintf(urls, sizeof urls, "http://127.0.0.1:%d, %s/", free_port(), service->batond.url);
@@ -89,10 +90,9 @@ TEST(balancer_that_hangs_up_on_tls_is_asked_again)
     close(listener);
 }
 
-TEST(proxy_is_named_and_never_asked_for_this_machine)
+TEST_ON_SERVICE(proxy_is_named_and_never_asked_for_this_machine)
 {
     static const char *const LOCAL[] = {"127.0.0.1", "localhost", "127.1", "a.localhost"};
-    struct service *service = *state;
     struct terminal terminal;
     char said[80], proxies[120];
     int port, listener = listen_silently(&port);
@@ -108,9 +108,8 @@ TEST(proxy_is_named_and_never_asked_for_this_machine)
     close(listener);
 }
 
-TEST(option_wins_over_variable_and_variable_over_file)
+TEST_ON_SERVICE(option_wins_over_variable_and_variable_over_file)
 {
-    struct service *service = *state;
     struct terminal terminal;
     terminal_open(&terminal, "");
     says(&terminal, 0, NULL,
@@ -130,9 +129,8 @@ TEST(option_wins_over_variable_and_variable_over_file)
 }
 
 /* As editors, templates and secrets leave them. */
-TEST(white_space_and_byte_order_mark_are_not_of_a_value)
+TEST_ON_SERVICE(white_space_and_byte_order_mark_are_not_of_a_value)
 {
-    struct service *service = *state;
     struct terminal terminal;
     terminal_open(&terminal, "");
     says(&terminal, 0, "free", "BATON_URL=$'\\xef\\xbb\\xbf \\t%s \\r\\n' $BATON show x",
@@ -145,9 +143,8 @@ TEST(white_space_and_byte_order_mark_are_not_of_a_value)
 }
 
 /* Only a file that is not there is none. */
-TEST(client_conf_that_cannot_be_looked_at_is_an_error)
+TEST_ON_SERVICE(client_conf_that_cannot_be_looked_at_is_an_error)
 {
-    struct service *service = *state;
     struct terminal terminal;
     terminal_open(&terminal, service->batond.url);
     says(&terminal, 0, "free", "touch .config; $BATON show x");
@@ -156,14 +153,13 @@ TEST(client_conf_that_cannot_be_looked_at_is_an_error)
     terminal_close(&terminal);
 }
 
-TEST(wrong_url_never_runs_a_command_without_the_lock)
+TEST_ON_SERVICE(wrong_url_never_runs_a_command_without_the_lock)
 {
     static const char *const URLS[] = {
         "http://127.0.0.1:99999",  "http://127.0.0.1:abc",  "http://:7420",
         "http://[::1:7420",        "http://${VAR}",         "http://h\\xc2\\xa0",
         "http://127.0.0.1:7420\"", "http://h:7420?wait=1s", "http://ci:secret@127.0.0.1:7420",
     };
-    struct service *service = *state;
     struct terminal terminal;
     terminal_open(&terminal, "");
     for (size_t i = 0; i < LENGTH(URLS); i++) {
@@ -180,9 +176,8 @@ TEST(wrong_url_never_runs_a_command_without_the_lock)
     terminal_close(&terminal);
 }
 
-TEST(url_that_is_not_of_batond_is_refused)
+TEST_ON_SERVICE(url_that_is_not_of_batond_is_refused)
 {
-    struct service *service = *state;
     struct terminal terminal;
     char advice[200];
     terminal_open(&terminal, service->batond.url);
@@ -195,9 +190,8 @@ TEST(url_that_is_not_of_batond_is_refused)
     terminal_close(&terminal);
 }
 
-TEST(api_key_comes_from_auth_file_and_names_who_breaks_a_lock)
+TEST_ON_SERVICE(api_key_comes_from_auth_file_and_names_who_breaks_a_lock)
 {
-    struct service *service = *state;
     static const struct file_principal CI = {
         "ci", "[{\"prefix\": \"ci:\", \"verbs\": [\"acquire\", \"read\", \"break\"]}]", NULL};
     struct batond_process batond;
@@ -249,9 +243,8 @@ TEST(https_needs_the_authority_and_may_show_a_certificate)
     secure_close(&secure);
 }
 
-TEST(variables_of_the_client_do_not_stop_batond)
+TEST_ON_SERVICE(variables_of_the_client_do_not_stop_batond)
 {
-    struct service *service = *state;
     static const char *const VARIABLES[] = {
         "BATON_URL=http://h", "BATON_AUTH_FILE=/none", "BATON_CA=/none",
         "BATON_CERT=/none",   "BATON_KEY=/none",       NULL,
@@ -263,9 +256,8 @@ TEST(variables_of_the_client_do_not_stop_batond)
 }
 
 /* The resolver gives up after 150 s. */
-TEST(next_url_is_asked_if_nobody_resolves_a_name)
+TEST_ON_SERVICE(next_url_is_asked_if_nobody_resolves_a_name)
 {
-    struct service *service = *state;
     struct terminal terminal;
     struct silent_names names;
     char urls[200];

@@ -401,18 +401,26 @@ static bool is_to_load(void *fake)
     return atomic_load(&((struct fake_redis *)fake)->loads) > 0;
 }
 
+/* Calls on a server that never says whether it has the library: the second is held back behind it.
+ */
+static void call_while_it_loads(struct fake_redis *fake, struct store_fixture *store,
+                                struct outcome *missed, struct outcome *held)
+{
+    static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
+    world_open_fake(fake, store, &SILENT);
+    store_fixture_call(store, missed, fixture_script(COUNT), "a", "");
+    store_fixture_await_that(store, is_to_load, fake);
+    store_fixture_call(store, held, fixture_script(COUNT), "a", "");
+}
+
 /* Redis has not got the calls that are held back while the library is on its way. */
 TEST(a_connection_that_is_lost_while_it_loads)
 {
-    static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
     static const struct fake_answers MENDED = {.info = "redis_version:7.0.0\r\n", .eval = ":7\r\n"};
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
-    world_open_fake(&fake, &store, &SILENT);
-    store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
-    store_fixture_await_that(&store, is_to_load, &fake);
-    store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
+    call_while_it_loads(&fake, &store, &missed, &held);
     store_fixture_turn(&store);
     fake_redis_change(&fake, &MENDED);
     store_fixture_await(&store, &store.ended, 2);
@@ -427,14 +435,10 @@ TEST(a_connection_that_is_lost_while_it_loads)
 /* The same where the store is closed meanwhile. */
 TEST(a_store_that_is_closed_while_it_loads)
 {
-    static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
-    world_open_fake(&fake, &store, &SILENT);
-    store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
-    store_fixture_await_that(&store, is_to_load, &fake);
-    store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
+    call_while_it_loads(&fake, &store, &missed, &held);
     store_fixture_close(&store);
     assert_int_equal(missed.outcome, STORE_IN_DOUBT);
     assert_int_equal(held.outcome, STORE_UNSENT);

@@ -60,9 +60,10 @@ static void expect_says(const struct failure *failure, const char *words)
         fail_msg("`%s` does not say `%s`", failure->text, words);
 }
 
-TEST(the_primary_is_found_and_checked)
+#define TEST_ON_WATCHED(name) TEST_ON(struct watched *watched, name, NULL, NULL)
+
+TEST_ON_WATCHED(the_primary_is_found_and_checked)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     struct failure failure = {""};
     assert_int_equal(preflight(watched->url, &failure), 0);
@@ -90,9 +91,8 @@ static void passes_over(const char *url, const char *words)
     store_fixture_close(&store);
 }
 
-TEST(a_dead_sentinel_is_passed_over)
+TEST_ON_WATCHED(a_dead_sentinel_is_passed_over)
 {
-    struct watched *watched = *state;
     char url[200];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", free_port(),
              watched->sentinels[2].port);
@@ -100,17 +100,15 @@ TEST(a_dead_sentinel_is_passed_over)
 }
 
 /* Two of three are most of them. */
-TEST(a_frozen_sentinel_is_passed_over)
+TEST_ON_WATCHED(a_frozen_sentinel_is_passed_over)
 {
-    struct watched *watched = *state;
     process_signal(&watched->sentinels[0].process, SIGSTOP);
     passes_over(watched->url, "the sentinel at 127.0.0.1:");
     process_signal(&watched->sentinels[0].process, SIGCONT);
 }
 
-TEST(a_name_that_no_sentinel_knows_stops_the_start)
+TEST_ON_WATCHED(a_name_that_no_sentinel_knows_stops_the_start)
 {
-    struct watched *watched = *state;
     struct failure failure;
     char url[200];
     snprintf(url, sizeof url, "%sx", watched->url);
@@ -123,9 +121,8 @@ TEST(a_name_that_no_sentinel_knows_stops_the_start)
     expect_says(&failure, "and some do not answer: cannot connect to the sentinel at");
 }
 
-TEST(the_wrong_kind_of_server_is_named)
+TEST_ON_WATCHED(the_wrong_kind_of_server_is_named)
 {
-    struct watched *watched = *state;
     struct failure failure;
     char url[200];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->servers[0].port);
@@ -210,9 +207,8 @@ static void follows_to_another(struct store_fixture *store, const struct watched
     receives_own_message(store);
 }
 
-TEST(a_planned_failover_is_followed)
+TEST_ON_WATCHED(a_planned_failover_is_followed)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, watched->url, CHANNEL);
     int old = server_of(&store, watched);
@@ -237,9 +233,8 @@ static bool stays_at(struct store_fixture *store, const struct watched *watched,
 }
 
 /* The URL names one sentinel; the others are learnt from it, and outlive it. */
-TEST(a_killed_primary_is_replaced)
+TEST_ON_WATCHED(a_killed_primary_is_replaced)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     char url[100];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
@@ -265,9 +260,8 @@ TEST(a_killed_primary_is_replaced)
 
 /* It is left because another is named, and not because it is found to be silent: nothing is asked
  * of it. */
-TEST(a_frozen_primary_is_replaced)
+TEST_ON_WATCHED(a_frozen_primary_is_replaced)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, watched->url, CHANNEL);
     int old = server_of(&store, watched);
@@ -318,9 +312,8 @@ static void expect_least_rights(const struct watched *watched, const struct redi
 
 /* Whoever has the primary keeps it while no sentinel answers, but does not come back to it alone:
  * it might have been replaced. */
-TEST(no_primary_is_taken_on_hearsay)
+TEST_ON_WATCHED(no_primary_is_taken_on_hearsay)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, watched->url);
     for (int i = 0; i < WATCHED_SENTINELS; i++)
@@ -346,9 +339,8 @@ TEST(no_primary_is_taken_on_hearsay)
 
 /* A store that requires a primary lease of them leaves a primary that most of them do not answer
  * for, and comes back to it when they do. */
-TEST(without_a_lease_no_primary_is_used)
+TEST_ON_WATCHED(without_a_lease_no_primary_is_used)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open(&store, watched->url);
     assert_int_equal(store_primary_lease_ms(store.store), 0);
@@ -375,9 +367,8 @@ TEST(without_a_lease_no_primary_is_used)
 
 /* Nobody knows what became of the primary while this process stood still: its timers are late, and
  * what it does first may be a call. */
-TEST(process_that_stood_still_asks_sentinel_first)
+TEST_ON_WATCHED(process_that_stood_still_asks_sentinel_first)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
     store_fixture_open(&store, watched->url);
@@ -397,9 +388,8 @@ TEST(process_that_stood_still_asks_sentinel_first)
 
 /* The one that the sentinels call the primary is a replica, as while they are yet to learn of it.
  */
-TEST(a_replica_is_left_and_not_taken)
+TEST_ON_WATCHED(a_replica_is_left_and_not_taken)
 {
-    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, watched->url);
     for (int i = 1; i < WATCHED_SENTINELS; i++) /* nor is there a majority to replace it */
@@ -422,9 +412,8 @@ TEST(a_replica_is_left_and_not_taken)
 }
 
 /* As a container does that starts again: it has another address, and the id that it had. */
-TEST(a_sentinel_that_moves_is_asked_where_it_is)
+TEST_ON_WATCHED(a_sentinel_that_moves_is_asked_where_it_is)
 {
-    struct watched *watched = *state;
     struct watcher *moving = &watched->sentinels[2];
     struct store_fixture store;
     char url[100];
