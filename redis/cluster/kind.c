@@ -166,19 +166,6 @@ static void cluster_store_on_lost(void *context, int code, const char *reason)
 
 /* Calls */
 
-static void cluster_store_on_sent_away(void *context, unsigned to, unsigned from)
-{
-    struct cluster_store *store = context;
-    if (store->shards->store_events.migrated && to != from)
-        store->shards->store_events.migrated(store->shards->store_events.context, to, from);
-}
-
-static struct node *cluster_store_node_at(void *context, unsigned number)
-{
-    const struct cluster_store *store = context;
-    return shards_at(store->shards, number);
-}
-
 static void cluster_store_on_redirected(void *state, struct call *call, const char *error)
 {
     const struct cluster_store *store = state;
@@ -211,15 +198,7 @@ static void *cluster_store_open(struct shards *shards)
     store->map = cluster_map(store->cluster);
     store->table = cluster_nodes(store->cluster);
     cluster_inbox_init(&store->inbox, store->map, store->table, shards);
-    const struct router_options options = {.loop = shards->loop,
-                                           .cluster = store->cluster,
-                                           .map = store->map,
-                                           .table = store->table,
-                                           .timeout_ms = (unsigned)shards->url->timeout_ms,
-                                           .node_at = cluster_store_node_at,
-                                           .sent_away = cluster_store_on_sent_away,
-                                           .context = store};
-    store->router = router_open(&options);
+    store->router = router_open(shards, store->cluster);
     return store;
 }
 

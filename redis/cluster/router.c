@@ -24,14 +24,10 @@ struct lane {
 };
 
 struct router {
-    uv_loop_t *loop;
+    const struct shards *shards;
     struct cluster *cluster;
-    const struct slot_map *map;
+    const struct slot_map *map; /* of the cluster, as is the table */
     struct node_table *table;
-    unsigned timeout_ms;
-    struct node *(*node_at)(void *context, unsigned number);
-    void (*sent_away)(void *context, unsigned to, unsigned from);
-    void *context;
     uv_timer_t timer; /* runs while there are held calls */
     bool closing;
     void (*closed)(void *context);
@@ -81,8 +77,7 @@ static struct call *lane_take(struct lane *lane)
 /* NULL if no node serves the slot. Also NULL after router_stop, when nodes may be gone. */
 static struct node *router_node(const struct router *router, unsigned number)
 {
-    return number == CLUSTER_NOBODY || router->closing ? NULL
-                                                       : router->node_at(router->context, number);
+    return router->closing ? NULL : shards_at(router->shards, number);
 }
 
 /* The node that serves the slot; after ASK, and for a call to a node, the node of the call. */
@@ -180,7 +175,7 @@ static void lane_go_on(struct router *router, struct lane *lane)
 
 static void router_go_on(struct router *router)
 {
-    uint64_t now = uv_now(router->loop);
+    uint64_t now = uv_now(router->shards->loop);
     for (struct lane *lane = SLIST_FIRST(&router->lanes), *next; lane; lane = next) {
         lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
         next = SLIST_NEXT(lane, others); /* a caller whose call failed may call again */
@@ -205,7 +200,8 @@ static struct call *router_new_call(struct router *router, const struct script_c
 {
     struct call *call = call_new_script(script_call, key_count);
     call->routing = (struct routing){.serial = router->serial++,
-                                     .give_up = uv_now(router->loop) + router->timeout_ms,
+                                     .give_up = uv_now(router->shards->loop) +
+                                                (uint64_t)router->shards->url->timeout_ms,
                                      .slot = slot,
                                      .is_on = true};
     return call;
@@ -218,7 +214,7 @@ void router_eval(struct router *router, const struct script_call *script_call)
     struct lane *lane = router->lane_of[slot];
     struct node *node = router_node(router, owner);
     bool is_hopeless = node && !node_is_up(node) &&
-                       !node_table_is_fresh(router->table, owner, (int)router->timeout_ms);
+                       !node_table_is_fresh(router->table, owner, router->shards->url->timeout_ms);
     bool in_order = !lane && (router->open[slot] == 0 || router->at[slot] == owner);
     if (in_order && node && (node_serves(node) || is_hopeless)) {
         router_send(router, call, owner);
@@ -257,6 +253,7 @@ static uint64_t pause_after(const struct call *call, bool tries_again)
 /* Returns false if the target is not known yet. */
 static bool router_follow(struct router *router, struct call *call, const struct redirect *redirect)
 {
+    const struct store_events *events = &router->shards->store_events;
     struct routing *routing = &call->routing;
     unsigned by = routing->node;
     unsigned node = redirect->ask
@@ -267,7 +264,8 @@ static bool router_follow(struct router *router, struct call *call, const struct
         return false;
     if (redirect->ask)
         routing->node = node;
-    router->sent_away(router->context, node, by);
+    if (events->migrated && node != by)
+        events->migrated(events->context, node, by);
     return true;
 }
 
@@ -275,13 +273,13 @@ static void router_hold(struct router *router, struct call *call, bool tries_aga
 {
     unsigned slot = call->routing.slot;
     struct lane *lane = slot != WHOLE ? router->lane_of[slot] : NULL;
-    uint64_t not_before = uv_now(router->loop) + pause_after(call, tries_again);
+    uint64_t not_before = uv_now(router->shards->loop) + pause_after(call, tries_again);
     lane = lane ? lane : lane_open(router, slot);
     if (lane->not_before < not_before)
         lane->not_before = not_before;
     lane->is_tried = false;
     lane_put(lane, call);
-    if (router_can_go_on(router, lane, uv_now(router->loop)))
+    if (router_can_go_on(router, lane, uv_now(router->shards->loop)))
         lane_go_on(router, lane);
 }
 
@@ -310,18 +308,14 @@ void router_redirected(struct router *router, struct call *call, const char *err
 
 /* The beginning and the end */
 
-struct router *router_open(const struct router_options *options)
+struct router *router_open(const struct shards *shards, struct cluster *cluster)
 {
     struct router *router = memory_checked(calloc(1, sizeof *router));
-    router->loop = options->loop;
-    router->cluster = options->cluster;
-    router->map = options->map;
-    router->table = options->table;
-    router->timeout_ms = options->timeout_ms;
-    router->node_at = options->node_at;
-    router->sent_away = options->sent_away;
-    router->context = options->context;
-    uv_timer_init(router->loop, &router->timer);
+    router->shards = shards;
+    router->cluster = cluster;
+    router->map = cluster_map(cluster);
+    router->table = cluster_nodes(cluster);
+    uv_timer_init(shards->loop, &router->timer);
     router->timer.data = router;
     return router;
 }

@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_ROUTER_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/node/node.h"
+#include "redis/node/shards.h"
 
 /* A node that redirects a call has not run it. So the router sends the call again, until
  * `timeout_ms` after it was made, and a redirect never makes it run twice.
@@ -28,21 +28,9 @@
  * Used on its loop's thread alone. */
 struct router;
 
-struct router_options {
-    uv_loop_t *loop;
-    struct cluster *cluster; /* outlives the router */
-    const struct slot_map *map;
-    struct node_table *table; /* map and table of the cluster */
-    unsigned timeout_ms;
-    /* NULL while the store closes. Its events call router_redirected. It lives until
-     * router_close. */
-    struct node *(*node_at)(void *context, unsigned number);
-    /* Called before a call goes to `to` because `from` has redirected it. */
-    void (*sent_away)(void *context, unsigned to, unsigned from);
-    void *context;
-};
-
-struct router *router_open(const struct router_options *options);
+/* Calls go to these shards, which are the nodes of the cluster. Both outlive the router. Before a
+ * call goes to another node than the one that has redirected it, the router reports `migrated`. */
+struct router *router_open(const struct shards *shards, struct cluster *cluster);
 
 /* Uses no node from now on. Held calls and new ones end with STORE_UNSENT, in router_close at
  * the latest. */

@@ -29,6 +29,8 @@ struct truth {
 
 struct world {
     uv_loop_t loop;
+    struct redis_url url;
+    struct shards shards;
     struct router *router;
     struct node nodes[NODES];
     struct truth truths[KEYS];
@@ -80,6 +82,18 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     return number;
 }
 
+struct slot_map *cluster_map(struct cluster *cluster)
+{
+    (void)cluster;
+    return &world->map;
+}
+
+struct node_table *cluster_nodes(struct cluster *cluster)
+{
+    (void)cluster;
+    return NULL;
+}
+
 void cluster_refresh(struct cluster *cluster)
 {
     (void)cluster;
@@ -108,18 +122,18 @@ void node_eval(struct node *node, struct call *call)
     call_queue_push(node->up ? &node->pending : &node->unsent, call);
 }
 
-static struct node *node_at(void *context, unsigned node)
+struct node *shards_at(const struct shards *shards, unsigned number)
 {
-    (void)context;
-    assert_in_range(node, 0, NODES - 1);
-    return &world->nodes[node];
+    (void)shards;
+    return number < NODES ? &world->nodes[number] : NULL;
 }
 
-static void sent_away(void *context, unsigned to, unsigned from)
+static void migrated(void *context, unsigned to, unsigned from)
 {
     (void)context;
     assert_in_range(to, 0, NODES - 1);
     assert_in_range(from, 0, NODES - 1);
+    assert_int_not_equal(to, from);
 }
 
 /* The nodes. */
@@ -243,19 +257,17 @@ static void make(struct making *all)
     assert_false(making->ended);
 }
 
-static int set_up_with(unsigned timeout_ms)
+static int set_up_with(int timeout_ms)
 {
     world = calloc(1, sizeof *world);
     /* The same each time: how many calls come to be run depends on it. */
     world->random = 2463534242;
     uv_loop_init(&world->loop);
     slot_map_init(&world->map);
-    const struct router_options options = {.loop = &world->loop,
-                                           .map = &world->map,
-                                           .timeout_ms = timeout_ms,
-                                           .node_at = node_at,
-                                           .sent_away = sent_away};
-    world->router = router_open(&options);
+    world->url.timeout_ms = timeout_ms;
+    world->shards = (struct shards){
+        .loop = &world->loop, .url = &world->url, .store_events.migrated = migrated};
+    world->router = router_open(&world->shards, NULL);
     for (unsigned i = 0; i < NODES; i++)
         world->nodes[i] = (struct node){.number = i, .up = true};
     for (int i = 0; i < KEYS; i++) {
