@@ -47,7 +47,7 @@ static void confirmer_timer(uv_timer_t *timer);
 
 static void confirmer_plan(struct confirmer *confirmer)
 {
-    uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->pending);
+    uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->pending, PENDING_ANY);
     if (confirmer->closing)
         return;
     if (due == UINT64_MAX)
@@ -73,7 +73,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
 {
     char text[TEXT_SIZE];
     uint64_t now = uv_now(confirmer->loop);
-    if (pending_due(&confirmer->pending) > now)
+    if (pending_due(&confirmer->pending, PENDING_ANY) > now)
         return;
     if (confirmer->reached == 0)
         snprintf(text, sizeof text,
@@ -87,7 +87,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
                  confirmer->replicas);
     confirmer_complain(confirmer, text);
-    pending_answer_due(&confirmer->pending, now, text);
+    pending_answer(&confirmer->pending, PENDING_ANY, now, text);
 }
 
 /* Answers */
@@ -101,7 +101,8 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     confirmer_complain(confirmer, text);
-    pending_answer_covered(&confirmer->pending, "Redis did not say whether replicas have it");
+    pending_answer(&confirmer->pending, PENDING_COVERED, UINT64_MAX,
+                   "Redis did not say whether replicas have it");
 }
 
 /* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
@@ -140,7 +141,7 @@ static void confirmer_reached(struct confirmer *confirmer, int64_t replicas)
     uv_update_time(confirmer->loop); /* a yes that is read too late does not count */
     confirmer_answer_short(confirmer);
     if (replicas >= confirmer->replicas)
-        pending_answer_covered(&confirmer->pending, NULL);
+        pending_answer(&confirmer->pending, PENDING_COVERED, UINT64_MAX, NULL);
 }
 
 static void confirmer_waited(void *context, const redisReply *reply)
@@ -184,14 +185,15 @@ static void confirmer_begin_round(struct confirmer *confirmer)
     if (!confirmer->run_id[0]) {
         confirmer_complain(confirmer, "this user of Redis may not ask which server it is. Allow it "
                                       "with `ACL SETUSER … +info`.");
-        pending_answer_all(&confirmer->pending, "Redis does not say which server it is");
+        pending_answer(&confirmer->pending, PENDING_ANY, UINT64_MAX,
+                       "Redis does not say which server it is");
         return;
     }
     if (!pending_cover(&confirmer->pending, confirmer->run_id, confirmer->history)) {
         session_lose(confirmer->session, -EAGAIN, "it is not the server that ran the scripts");
         return;
     }
-    uint64_t due = pending_covered_due(&confirmer->pending);
+    uint64_t due = pending_due(&confirmer->pending, PENDING_COVERED);
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that the reply, which says how many, comes in time */
         timeout -= WAIT_LATENESS_MS;
@@ -280,7 +282,7 @@ static void confirmer_lost(void *context, const struct session_loss *loss)
     struct confirmer *confirmer = context;
     pending_uncover(&confirmer->pending);
     if (loss->code == -ECANCELED)
-        pending_answer_all(&confirmer->pending, "batond is stopping");
+        pending_answer(&confirmer->pending, PENDING_ANY, UINT64_MAX, "batond is stopping");
 }
 
 static void confirmer_part_closed(void *context)
@@ -289,7 +291,7 @@ static void confirmer_part_closed(void *context)
     if (--confirmer->parts_open > 0)
         return;
     /* Some may have been added during the close. */
-    pending_answer_all(&confirmer->pending, "batond is stopping");
+    pending_answer(&confirmer->pending, PENDING_ANY, UINT64_MAX, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
     free(confirmer->marker);

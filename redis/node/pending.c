@@ -47,59 +47,33 @@ void pending_uncover(struct pending_list *list)
         pending->covered = false;
 }
 
-/* Time */
+/* Time, and answers */
 
-static uint64_t pending_first_due(const struct pending_list *list, bool covered_alone)
+static bool pending_is(const struct pending *pending, enum pending_which which)
+{
+    return which == PENDING_ANY || pending->covered;
+}
+
+uint64_t pending_due(const struct pending_list *list, enum pending_which which)
 {
     uint64_t due = UINT64_MAX;
     for (const struct pending *pending = TAILQ_FIRST(&list->all); pending;
          pending = TAILQ_NEXT(pending, others))
-        if (pending->due < due && (pending->covered || !covered_alone))
+        if (pending->due < due && pending_is(pending, which))
             due = pending->due;
     return due;
 }
 
-uint64_t pending_due(const struct pending_list *list)
-{
-    return pending_first_due(list, false);
-}
-
-uint64_t pending_covered_due(const struct pending_list *list)
-{
-    return pending_first_due(list, true);
-}
-
-/* Answers */
-
-typedef bool pending_condition(const struct pending *pending, uint64_t now);
-
-static bool pending_is_covered(const struct pending *pending, uint64_t now)
-{
-    (void)now;
-    return pending->covered;
-}
-
-static bool pending_is_due(const struct pending *pending, uint64_t now)
-{
-    return pending->due <= now;
-}
-
-static bool pending_is_any(const struct pending *pending, uint64_t now)
-{
-    (void)pending, (void)now;
-    return true;
-}
-
 /* Takes those that are over out of the list before it runs the first callback, which may add
  * another. */
-static void pending_answer(struct pending_list *list, pending_condition *is_over, uint64_t now,
-                           const char *error)
+void pending_answer(struct pending_list *list, enum pending_which which, uint64_t by,
+                    const char *error)
 {
     struct pending_list over;
     pending_init(&over);
     for (struct pending *pending = TAILQ_FIRST(&list->all), *next; pending; pending = next) {
         next = TAILQ_NEXT(pending, others);
-        if (!is_over(pending, now))
+        if (!pending_is(pending, which) || pending->due > by)
             continue;
         TAILQ_REMOVE(&list->all, pending, others);
         TAILQ_INSERT_TAIL(&over.all, pending, others);
@@ -109,19 +83,4 @@ static void pending_answer(struct pending_list *list, pending_condition *is_over
         pending->done(pending->context, error);
         free(pending);
     }
-}
-
-void pending_answer_due(struct pending_list *list, uint64_t now, const char *error)
-{
-    pending_answer(list, pending_is_due, now, error);
-}
-
-void pending_answer_covered(struct pending_list *list, const char *error)
-{
-    pending_answer(list, pending_is_covered, 0, error);
-}
-
-void pending_answer_all(struct pending_list *list, const char *error)
-{
-    pending_answer(list, pending_is_any, 0, error);
 }

@@ -29,15 +29,14 @@ bool pending_cover(struct pending_list *list, const char *run_id, const char *hi
 /* The round is over: nothing is covered any more. */
 void pending_uncover(struct pending_list *list);
 
-/* When the first pending confirmation is due, and the first covered one; UINT64_MAX if there is
- * none. */
-uint64_t pending_due(const struct pending_list *list);
-uint64_t pending_covered_due(const struct pending_list *list);
+enum pending_which { PENDING_ANY, PENDING_COVERED };
 
-/* Answer what is due by `now`, what the round covers, or all. A callback may add another pending
- * confirmation, which stays in the list. */
-void pending_answer_due(struct pending_list *list, uint64_t now, const char *error);
-void pending_answer_covered(struct pending_list *list, const char *error);
-void pending_answer_all(struct pending_list *list, const char *error);
+/* When the first of these is due; UINT64_MAX if there is none. */
+uint64_t pending_due(const struct pending_list *list, enum pending_which which);
+
+/* Answers those of these that are due by `by`; UINT64_MAX: all of these. A callback may add another
+ * pending confirmation, which stays in the list. */
+void pending_answer(struct pending_list *list, enum pending_which which, uint64_t by,
+                    const char *error);
 
 #endif

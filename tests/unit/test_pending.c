@@ -52,27 +52,27 @@ static int tear_down(void **state)
 {
     (void)state;
     memset(askers, 0, sizeof askers);
-    pending_answer_all(&list, NULL);
+    pending_answer(&list, PENDING_ANY, UINT64_MAX, NULL);
     assert_null(TAILQ_FIRST(&list.all));
     return 0;
 }
 
 TEST_WITH(those_that_are_due_are_answered_in_order, set_up, tear_down)
 {
-    assert_true(pending_due(&list) == UINT64_MAX);
+    assert_true(pending_due(&list, PENDING_ANY) == UINT64_MAX);
     ask(0, &OLD, 30);
     ask(1, &OLD, 10);
     ask(2, &OLD, 20);
     ask(3, &OLD, 15);
-    assert_int_equal(pending_due(&list), 10);
-    pending_answer_due(&list, 9, "late");
+    assert_int_equal(pending_due(&list, PENDING_ANY), 10);
+    pending_answer(&list, PENDING_ANY, 9, "late");
     assert_int_equal(answers, 0);
-    pending_answer_due(&list, 20, "late");
+    pending_answer(&list, PENDING_ANY, 20, "late");
     assert_int_equal(askers[1].order, 1);
     assert_int_equal(askers[2].order, 2);
     assert_int_equal(askers[3].order, 3);
     assert_string_equal(askers[1].error, "late");
-    assert_int_equal(pending_due(&list), 30);
+    assert_int_equal(pending_due(&list, PENDING_ANY), 30);
     assert_int_equal(askers[0].order, 0);
 }
 
@@ -82,12 +82,12 @@ TEST_WITH(a_round_covers_those_of_one_redis, set_up, tear_down)
     ask(0, &NEW, 10);
     ask(1, &OLD, 30);
     ask(2, &OTHER, 5);
-    assert_true(pending_covered_due(&list) == UINT64_MAX);
+    assert_true(pending_due(&list, PENDING_COVERED) == UINT64_MAX);
     assert_false(pending_cover(&list, "run", "older"));
     assert_true(pending_cover(&list, "run", "old"));
     ask(3, &OLD, 1); /* it has come too late for this round */
-    assert_int_equal(pending_covered_due(&list), 30);
-    pending_answer_covered(&list, NULL);
+    assert_int_equal(pending_due(&list, PENDING_COVERED), 30);
+    pending_answer(&list, PENDING_COVERED, UINT64_MAX, NULL);
     assert_int_equal(answers, 1);
     assert_int_equal(askers[1].order, 1);
     assert_string_equal(askers[1].error, "");
@@ -98,11 +98,11 @@ TEST_WITH(a_round_that_ends_covers_nobody, set_up, tear_down)
     ask(0, &OLD, 10);
     assert_true(pending_cover(&list, "run", "old"));
     pending_uncover(&list);
-    pending_answer_covered(&list, NULL);
+    pending_answer(&list, PENDING_COVERED, UINT64_MAX, NULL);
     assert_int_equal(answers, 0);
     assert_true(pending_cover(&list, "run", "old"));
     assert_false(pending_cover(&list, "run", "new"));
-    pending_answer_covered(&list, NULL);
+    pending_answer(&list, PENDING_COVERED, UINT64_MAX, NULL);
     assert_int_equal(answers, 0);
 }
 
@@ -111,10 +111,10 @@ TEST_WITH(asker_that_asks_again_is_in_the_next_round, set_up, tear_down)
     ask(0, &OLD, 1);
     ask(1, &OLD, 1);
     askers[0].asks_again = true;
-    pending_answer_all(&list, "no");
+    pending_answer(&list, PENDING_ANY, UINT64_MAX, "no");
     assert_int_equal(answers, 2);
     assert_int_equal(askers[0].order, 0);
     assert_int_equal(askers[1].order, 2);
-    pending_answer_all(&list, "never");
+    pending_answer(&list, PENDING_ANY, UINT64_MAX, "never");
     assert_string_equal(askers[0].error, "never");
 }
