@@ -29,27 +29,6 @@ static void server_info_read_valkey_version(struct server_info *info, struct sli
         server_info_read_version(info, value);
 }
 
-static void server_info_read_loading(struct server_info *info, struct slice value)
-{
-    info->loading = !slice_equals(value, "0");
-}
-
-static void server_info_read_mode(struct server_info *info, struct slice value)
-{
-    info->sentinel = slice_equals(value, "sentinel");
-    info->clustered = slice_equals(value, "cluster");
-}
-
-static void server_info_read_role(struct server_info *info, struct slice value)
-{
-    info->replica = slice_equals(value, "slave");
-}
-
-static void server_info_read_read_only(struct server_info *info, struct slice value)
-{
-    info->replica_writable = slice_equals(value, "0");
-}
-
 static void server_info_read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
@@ -71,26 +50,26 @@ static void server_info_read_needs_replicas(struct server_info *info, struct sli
     info->needs_replicas = true;
 }
 
-static void server_info_read_append_only(struct server_info *info, struct slice value)
-{
-    info->has_no_file = slice_equals(value, "0");
-}
-
+/* A field is a text, a bool that is set by one value, or read by a function. */
 #define TEXT(member)                                                                               \
     .at = offsetof(struct server_info, member), .size = sizeof((struct server_info *)0)->member
+#define FLAG(member, value) .at = offsetof(struct server_info, member), .set_by = value
 static const struct field {
     const char *name;
-    void (*read)(struct server_info *info, struct slice value); /* NULL: it is a text, `at` there */
-    size_t at;
-    size_t size;
+    void (*read)(struct server_info *info, struct slice value);
+    size_t at;          /* of the member, without `read` */
+    size_t size;        /* of a text */
+    const char *set_by; /* the value that sets a bool; NULL: it is a text */
 } FIELDS[] = {
     {"redis_version", .read = server_info_read_version},
     {"valkey_version", .read = server_info_read_valkey_version},
-    {"loading", .read = server_info_read_loading},
-    {"redis_mode", .read = server_info_read_mode},
-    {"server_mode", .read = server_info_read_mode}, /* the name that Valkey uses */
-    {"role", .read = server_info_read_role},
-    {"slave_read_only", .read = server_info_read_read_only},
+    {"loading", FLAG(loading, "1")},
+    {"redis_mode", FLAG(sentinel, "sentinel")},
+    {"redis_mode", FLAG(clustered, "cluster")},
+    {"server_mode", FLAG(sentinel, "sentinel")}, /* the name that Valkey uses */
+    {"server_mode", FLAG(clustered, "cluster")},
+    {"role", FLAG(replica, "slave")},
+    {"slave_read_only", FLAG(replica_writable, "0")},
     {"maxmemory_policy", TEXT(eviction)},
     {"run_id", TEXT(run_id)},
     {"master_replid", TEXT(history)},
@@ -98,8 +77,20 @@ static const struct field {
     {"uptime_in_seconds", .read = server_info_read_up},
     {"connected_slaves", .read = server_info_read_replicas},
     {"min_slaves_good_slaves", .read = server_info_read_needs_replicas},
-    {"aof_enabled", .read = server_info_read_append_only},
+    {"aof_enabled", FLAG(has_no_file, "0")},
 };
+
+static void server_info_read_field(struct server_info *info, const struct field *field,
+                                   struct slice value)
+{
+    char *member = (char *)info + field->at;
+    if (field->read)
+        field->read(info, value);
+    else if (field->set_by)
+        *(bool *)member |= slice_equals(value, field->set_by);
+    else
+        server_info_copy(value, member, field->size);
+}
 
 static void server_info_read_line(struct server_info *info, struct slice line)
 {
@@ -110,10 +101,8 @@ static void server_info_read_line(struct server_info *info, struct slice line)
     struct slice name = {line.bytes, name_length};
     struct slice value = {colon + 1, line.length - name_length - 1};
     for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
-        if (slice_equals(name, FIELDS[i].name) && FIELDS[i].read)
-            FIELDS[i].read(info, value);
-        else if (slice_equals(name, FIELDS[i].name))
-            server_info_copy(value, (char *)info + FIELDS[i].at, FIELDS[i].size);
+        if (slice_equals(name, FIELDS[i].name))
+            server_info_read_field(info, &FIELDS[i], value);
 }
 
 void server_info_read(struct slice info, struct server_info *ret)
