@@ -28,16 +28,6 @@ int story_close(void **state)
     return 0;
 }
 
-struct terminal *terminal_of(void **state)
-{
-    return &((struct story *)*state)->terminal;
-}
-
-struct http_client *client_of(void **state)
-{
-    return ((struct story *)*state)->service.client;
-}
-
 pid_t pid_said(struct story *story, const char *word)
 {
     char line[200];

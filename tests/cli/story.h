@@ -14,8 +14,18 @@ struct story {
 int story_open(void **state);
 int story_close(void **state);
 
-struct terminal *terminal_of(void **state);
-struct http_client *client_of(void **state);
+/* A test in the story of its program: `terminal` and `client` are those of `story`. */
+#define TEST_IN_STORY(name)                                                                        \
+    static void name##_in(struct story *story, struct terminal *terminal,                          \
+                          struct http_client *client);                                             \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        struct story *story = *state;                                                              \
+        name##_in(story, &story->terminal, story->service.client);                                 \
+    }                                                                                              \
+    static void name##_in(struct story *story __attribute__((unused)),                             \
+                          struct terminal *terminal __attribute__((unused)),                       \
+                          struct http_client *client __attribute__((unused)))
 
 bool is_free(struct http_client *client, const char *name);
 

@@ -6,36 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-TEST(exit_status_is_that_of_the_command)
+TEST_IN_STORY(exit_status_is_that_of_the_command)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "hello", "$BATON run ends -- echo hello");
     says(terminal, 7, NULL, "$BATON run ends -c 'exit 7'");
     says(terminal, 127, "cannot run ./nothing", "$BATON run ends -- ./nothing");
     says(terminal, 126, "cannot run /", "$BATON run ends -- /");
     says(terminal, 0, NULL,
          "(ulimit -c 0; $BATON run ends -c 'kill -USR1 $$'); (($? == 128 + 10))");
-    assert_true(is_free(client_of(state), "ends"));
+    assert_true(is_free(client, "ends"));
 }
 
-TEST(command_has_input_name_and_fence)
+TEST_IN_STORY(command_has_input_name_and_fence)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "typed", "echo typed | $BATON run input -- cat");
     says(terminal, 0, "name input fence 1",
          "$BATON run input -c 'echo name $BATON_NAME fence $BATON_FENCE'");
 }
 
-TEST(command_has_the_descriptors_of_its_caller_alone)
+TEST_IN_STORY(command_has_the_descriptors_of_its_caller_alone)
 {
-    says(terminal_of(state), 0, "the same",
+    says(terminal, 0, "the same",
          "exec 7</dev/null 9</dev/null; shows='ls /proc/$$/fd; true'; sh -c \"$shows\" >before; "
          "grep -q 9 before && $BATON run descriptors -c \"$shows\" | cmp before && echo the same");
 }
 
-TEST(wrong_use_of_run_is_refused)
+TEST_IN_STORY(wrong_use_of_run_is_refused)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "Give a command behind \"--\"", "$BATON run x true");
     says(terminal, 64, "Those of COMMAND stand behind \"--\"", "$BATON run x ls -l");
     says(terminal, 64, "a name is missing: baton run", "$BATON run -- true");
@@ -45,11 +42,10 @@ TEST(wrong_use_of_run_is_refused)
          "$BATON run --patience=0 --url=http://127.0.0.1:1 x -- true");
 }
 
-TEST(run_waits_for_the_lock_or_is_silent_with_n)
+TEST_IN_STORY(run_waits_for_the_lock_or_is_silent_with_n)
 {
-    struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
-    hold_as_ann(client_of(state), "turn", token);
+    hold_as_ann(client, "turn", token);
     says(terminal, 75, NULL, "$BATON run -n turn -- echo runs");
     assert_string_equal(terminal->output, "");
     says(terminal, 75, NULL, "$BATON run -nvq turn -- echo runs");
@@ -58,30 +54,27 @@ TEST(run_waits_for_the_lock_or_is_silent_with_n)
          "$BATON run -nv turn -- echo runs");
     assert_non_null(strstr(terminal->output, "Without -n, baton waits for it.\n"));
     terminal_start(terminal, "$BATON run turn -- echo runs");
-    comes_to_queue(client_of(state), "turn", 1);
-    release(client_of(state), "turn", token);
+    comes_to_queue(client, "turn", 1);
+    release(client, "turn", token);
     ends(terminal, 0, "runs");
 }
 
-TEST(lock_is_held_until_the_last_descendant_ends)
+TEST_IN_STORY(lock_is_held_until_the_last_descendant_ends)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "mkfifo gate");
     terminal_start(
         terminal,
         "exec $BATON run --ttl=6s last -c '(read line <gate; echo opened) & echo $$; exit 5'");
     assert_true(process_wait_line(&terminal->process, "", NULL, NULL, 0, CLOCK_HANG_MS));
-    comes_to_be_renewed(client_of(state), "last");
+    comes_to_be_renewed(client, "last");
     run_beside(terminal, "echo >gate");
     ends(terminal, 5, "opened");
-    assert_true(is_free(client_of(state), "last"));
+    assert_true(is_free(client, "last"));
 }
 
 /* As systemd stops a unit: each process of it gets SIGTERM. */
-TEST(signal_to_all_processes_ends_the_command_alone)
+TEST_IN_STORY(signal_to_all_processes_ends_the_command_alone)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     terminal_start(terminal, "exec $BATON run unit -c 'echo \"guard $PPID\"; echo \"near $$\"; "
                              "exec sleep 600'");
     story->guard = pid_said(story, "guard ");
@@ -91,16 +84,15 @@ TEST(signal_to_all_processes_ends_the_command_alone)
     process_signal(&terminal->process, SIGTERM);
     ends(terminal, 128 + SIGTERM, NULL);
     assert_null(strstr(terminal->output, "baton: "));
-    assert_true(is_free(client_of(state), "unit"));
+    assert_true(is_free(client, "unit"));
 }
 
-TEST(broken_lock_ends_the_whole_tree)
+TEST_IN_STORY(broken_lock_ends_the_whole_tree)
 {
-    struct story *story = *state;
     start_tree(story, "broken", "");
-    answers(client_of(state), "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
-    ends(&story->terminal, 76, "broken: the lock is lost: it was broken ");
-    assert_non_null(strstr(story->terminal.output, " ago from 127.0.0.1: moved\n"));
+    answers(client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
+    ends(terminal, 76, "broken: the lock is lost: it was broken ");
+    assert_non_null(strstr(terminal->output, " ago from 127.0.0.1: moved\n"));
     assert_true(tree_is_gone(story));
 }
 
@@ -112,12 +104,11 @@ static bool has_a_watcher(void *context)
 }
 
 /* The first renewal is due after 20 minutes. */
-TEST(break_is_noticed_before_the_next_renewal)
+TEST_IN_STORY(break_is_noticed_before_the_next_renewal)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --ttl=1h heard -- sleep 600");
-    assert_true(clock_wait_until(has_a_watcher, client_of(state), CLOCK_HANG_MS));
-    answers(client_of(state), "DELETE /locks/heard?force=true", NULL, 200, NULL);
+    assert_true(clock_wait_until(has_a_watcher, client, CLOCK_HANG_MS));
+    answers(client, "DELETE /locks/heard?force=true", NULL, 200, NULL);
     ends(terminal, 76, "the lock is lost");
 }
 
@@ -150,7 +141,7 @@ static void tree_ends_by(struct story *story, const struct fault *fault)
     assert_true(!fault->frees || is_free(story->service.client, fault->name));
 }
 
-TEST(whole_tree_ends_at_any_fault)
+TEST_IN_STORY(whole_tree_ends_at_any_fault)
 {
     static const struct fault FAULTS[] = {
         {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: "},
@@ -167,7 +158,7 @@ TEST(whole_tree_ends_at_any_fault)
         {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard"},
     };
     for (size_t i = 0; i < LENGTH(FAULTS); i++)
-        tree_ends_by(*state, &FAULTS[i]);
+        tree_ends_by(story, &FAULTS[i]);
 }
 
 static bool guard_is_stopped(void *context)
@@ -188,10 +179,8 @@ static bool guard_goes_on(void *context)
 }
 
 /* The kernel continues it at the end that it knows; the renewals since then put that off. */
-TEST(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed)
+TEST_IN_STORY(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     says(terminal, 0, NULL, "mkfifo go");
     terminal_start(terminal, "exec $BATON run --ttl=6s renewed -c "
                              "'echo \"guard $PPID\"; read line <go; exit 5'");

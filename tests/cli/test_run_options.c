@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-TEST(wrong_value_is_refused)
+TEST_IN_STORY(wrong_value_is_refused)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "Give kill or ignore", "$BATON run --on-lost=stay x -- true");
     says(terminal, 64, "Give fail or run", "$BATON run --if-unavailable=r x -- true");
     says(terminal, 64, "such as TERM", "$BATON run --signal=TERMINATE x -- true");
@@ -17,61 +16,54 @@ TEST(wrong_value_is_refused)
     says(terminal, 64, "needs the name of a file", "$BATON run --token-file=- x -- true");
 }
 
-TEST(run_is_refused_where_proc_does_not_show_the_command)
+TEST_IN_STORY(run_is_refused_where_proc_does_not_show_the_command)
 {
-    struct terminal *terminal = terminal_of(state);
     if (terminal_run(terminal, "unshare --pid --fork true") != 0)
         skip(); /* only root may */
     says(terminal, 70, "/proc does not show", "unshare --pid --fork $BATON run x -- true");
 }
 
-TEST(signal_option_ends_the_command)
+TEST_IN_STORY(signal_option_ends_the_command)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal,
                    "exec $BATON run --signal=SIGINT --ttl=1h asked -c '"
                    "trap : TERM; trap \"echo interrupted; exit\" INT; echo ready; while :; do "
                    "sleep 0.05; done'");
     comes_to_say(terminal, "ready");
-    answers(client_of(state), "DELETE /locks/asked?force=true", NULL, 200, NULL);
+    answers(client, "DELETE /locks/asked?force=true", NULL, 200, NULL);
     ends(terminal, 76, "interrupted");
 }
 
-TEST(max_held_ends_the_command_with_124)
+TEST_IN_STORY(max_held_ends_the_command_with_124)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 124, "max-held is over\n  Ended sh (",
          "$BATON run --max-held=1s brief -c 'sleep 600 & sleep 600'");
-    assert_true(is_free(client_of(state), "brief"));
+    assert_true(is_free(client, "brief"));
 }
 
-TEST(max_held_of_batond_ends_the_command_with_124)
+TEST_IN_STORY(max_held_of_batond_ends_the_command_with_124)
 {
-    struct story *story = *state;
     static const char *const FLAGS[] = {"--max-held=4s", NULL};
     struct batond_process batond;
-    struct http_client *client = batond_open(&batond, story->service.redis.url, FLAGS);
-    says(&story->terminal, 124, "max-held is over",
-         "$BATON run --ttl=3s --url=%s bounded -- sleep 600", batond.url);
-    batond_close(&batond, client);
+    struct http_client *other = batond_open(&batond, story->service.redis.url, FLAGS);
+    says(terminal, 124, "max-held is over", "$BATON run --ttl=3s --url=%s bounded -- sleep 600",
+         batond.url);
+    batond_close(&batond, other);
 }
 
-TEST(lost_lock_is_ignored_if_asked)
+TEST_IN_STORY(lost_lock_is_ignored_if_asked)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore kept -c 'echo ready; until "
                              "test -e go; do sleep 0.05; done; exit 5'");
     comes_to_say(terminal, "ready");
-    answers(client_of(state), "DELETE /locks/kept?force=true", NULL, 200, NULL);
+    answers(client, "DELETE /locks/kept?force=true", NULL, 200, NULL);
     comes_to_say(terminal, "kept: the lock is lost (");
     run_beside(terminal, "touch go");
     ends(terminal, 5, "The command runs on.");
 }
 
-TEST(silent_batond_is_ignored_if_asked)
+TEST_IN_STORY(silent_batond_is_ignored_if_asked)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore quiet -c 'echo ready; "
                              "until test -e gone; do sleep 0.05; done; exit 6'");
     comes_to_say(terminal, "ready");
@@ -82,9 +74,8 @@ TEST(silent_batond_is_ignored_if_asked)
     ends(terminal, 6, NULL);
 }
 
-TEST(command_runs_without_batond_if_asked)
+TEST_IN_STORY(command_runs_without_batond_if_asked)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 69, NULL, "$BATON run --patience=0 --url=http://127.0.0.1:1 x -- echo hello");
     assert_null(strstr(terminal->output, "hello"));
     says(terminal, 4, "without the lock",
@@ -99,9 +90,8 @@ TEST(command_runs_without_batond_if_asked)
     says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
 }
 
-TEST(token_file_is_for_the_command_alone)
+TEST_IN_STORY(token_file_is_for_the_command_alone)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, " mode 600",
          "$BATON run --token-file=kept told -c 'echo fence $BATON_FENCE mode $(stat -c %%a "
          "$BATON_TOKEN_FILE); $BATON renew --token-file=$BATON_TOKEN_FILE told'");
@@ -110,9 +100,8 @@ TEST(token_file_is_for_the_command_alone)
     says(terminal, 78, "cannot write", "$BATON run --token-file=nowhere/token told -- true");
 }
 
-TEST(run_within_a_run_names_its_own_lock_alone)
+TEST_IN_STORY(run_within_a_run_names_its_own_lock_alone)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "two, no fence, no file",
          "$BATON run --token-file=kept one -- $BATON run two three -c 'echo $BATON_NAME, "
          "${BATON_FENCE-no fence}, ${BATON_TOKEN_FILE-no file}'");
@@ -122,9 +111,8 @@ TEST(run_within_a_run_names_its_own_lock_alone)
          "'echo $BATON_NAME, ${BATON_FENCE-no fence}'");
 }
 
-TEST(verbose_run_reports_grant_and_renewal)
+TEST_IN_STORY(verbose_run_reports_grant_and_renewal)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run -v --ttl=6s verbose -- sleep 600");
     comes_to_say(terminal, "verbose: granted, fence 1");
     comes_to_say(terminal, "verbose: renewed, ");
@@ -133,16 +121,15 @@ TEST(verbose_run_reports_grant_and_renewal)
 }
 
 /* Its pipe is full. What it has said is there when somebody reads. */
-TEST(verbose_run_renews_whether_or_not_somebody_reads)
+TEST_IN_STORY(verbose_run_renews_whether_or_not_somebody_reads)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal,
                    "mkfifo full; exec 3<>full; yes | head -c 65536 >&3; $BATON run -v --ttl=6s "
                    "deaf -c 'until test -e read; do sleep 0.05; done; exit 5' 2>&3 & "
                    "until test -e read; do sleep 0.05; done; cat <&3 & "
                    "wait %1; echo status $? >&3; until test -e shown; do sleep 0.05; done; "
                    "kill %2");
-    comes_to_be_renewed(client_of(state), "deaf");
+    comes_to_be_renewed(client, "deaf");
     run_beside(terminal, "touch read");
     comes_to_say(terminal, "deaf: renewed, ");
     comes_to_say(terminal, "deaf: released\n");
@@ -150,10 +137,8 @@ TEST(verbose_run_renews_whether_or_not_somebody_reads)
     run_beside(terminal, "touch shown");
 }
 
-TEST(holder_names_process_and_not_its_arguments)
+TEST_IN_STORY(holder_names_process_and_not_its_arguments)
 {
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --meta job=7 named -- /bin/sleep 600.125");
     struct process *process = &terminal->process;
     while (is_free(client, "named"))
@@ -165,10 +150,8 @@ TEST(holder_names_process_and_not_its_arguments)
 }
 
 /* batond refuses variables BATON_... that it does not know. */
-TEST(batond_starts_under_run)
+TEST_IN_STORY(batond_starts_under_run)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     char command[600];
     snprintf(command, sizeof command,
              "echo key >key; export BATON_AUTH_FILE=key BATON_CA=%s BATON_CERT= BATON_KEY=; exec "

@@ -75,9 +75,9 @@ TEST(nightly_job_runs_once_over_a_quarantine)
     service_close(&service);
 }
 
-TEST(nightly_job_runs_once_over_a_restart_of_batond)
+TEST_IN_STORY(nightly_job_runs_once_over_a_restart_of_batond)
 {
-    struct service *service = &((struct story *)*state)->service;
+    struct service *service = &story->service;
     struct batond_process *batond = &service->batond;
     struct terminal hosts[HOSTS];
     int port = batond->port;
@@ -103,9 +103,9 @@ TEST(nightly_job_runs_once_over_a_restart_of_redis)
 }
 
 /* The proxy answers in the place of batond. */
-TEST(nightly_job_runs_once_behind_a_proxy)
+TEST_IN_STORY(nightly_job_runs_once_behind_a_proxy)
 {
-    struct service *service = &((struct story *)*state)->service;
+    struct service *service = &story->service;
     int ports[FRONT_REPLICAS] = {free_port(), free_port()};
     struct batond_process batond;
     struct terminal hosts[HOSTS];
@@ -183,33 +183,31 @@ TEST(rate_limit_is_no_refusal)
 }
 
 /* So that whatever ends it ends its place in the queue as well. */
-TEST(waiter_that_is_signalled_leaves_the_queue_and_ends_by_the_signal)
+TEST_IN_STORY(waiter_that_is_signalled_leaves_the_queue_and_ends_by_the_signal)
 {
     static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
     static const char *const COMMANDS[] = {"run --token-file=token left -- true",
                                            "acquire --token-file=token left"};
-    struct terminal *terminal = terminal_of(state);
     char ann[TOKEN_TEXT], command[200];
-    hold_as_ann(client_of(state), "left", ann);
+    hold_as_ann(client, "left", ann);
     for (size_t i = 0; i < LENGTH(SIGNALS) * LENGTH(COMMANDS); i++) {
         snprintf(command, sizeof command, "exec $BATON %s", COMMANDS[i % LENGTH(COMMANDS)]);
         terminal_start(terminal, command);
-        comes_to_queue(client_of(state), "left", 1);
+        comes_to_queue(client, "left", 1);
         process_signal(&terminal->process, SIGNALS[i / LENGTH(COMMANDS)]);
         terminal_await(terminal);
         assert_true(WIFSIGNALED(terminal->process.status));
         assert_int_equal(WTERMSIG(terminal->process.status), SIGNALS[i / LENGTH(COMMANDS)]);
-        assert_int_equal(queue_of(client_of(state), "left"), 0);
+        assert_int_equal(queue_of(client, "left"), 0);
     }
     says(terminal, 0, "0\n", "find . -name 'token*' | wc -l");
     says(terminal, 124, NULL, "timeout 1 $BATON run left -- true");
-    release(client_of(state), "left", ann);
+    release(client, "left", ann);
     says(terminal, 0, "runs", "$BATON run -n left -- echo runs");
 }
 
-TEST(waiter_that_asks_again_is_signalled)
+TEST_IN_STORY(waiter_that_asks_again_is_signalled)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --url=http://127.0.0.1:1 --if-unavailable=run "
                              "x -- echo runs");
     comes_to_say(terminal, "no batond answers");
@@ -218,15 +216,14 @@ TEST(waiter_that_asks_again_is_signalled)
     assert_null(strstr(terminal->output, "runs\n"));
 }
 
-TEST(signal_that_is_ignored_does_not_end_the_wait)
+TEST_IN_STORY(signal_that_is_ignored_does_not_end_the_wait)
 {
-    struct terminal *terminal = terminal_of(state);
     char ann[TOKEN_TEXT];
-    hold_as_ann(client_of(state), "nohup", ann);
+    hold_as_ann(client, "nohup", ann);
     terminal_start(terminal, "trap '' HUP; exec $BATON acquire nohup");
-    comes_to_queue(client_of(state), "nohup", 1);
+    comes_to_queue(client, "nohup", 1);
     process_signal(&terminal->process, SIGHUP);
-    release(client_of(state), "nohup", ann);
+    release(client, "nohup", ann);
     ends(terminal, 0, NULL);
 }
 

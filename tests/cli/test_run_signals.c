@@ -20,27 +20,24 @@ static void ends_by(struct terminal *terminal, int signal, int code, const char 
 }
 
 /* tail speaks, since a shell that has just forked does not heed SIGINT. */
-TEST(signal_that_asks_to_end_reaches_all_descendants)
+TEST_IN_STORY(signal_that_asks_to_end_reaches_all_descendants)
 {
     static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT};
-    struct story *story = *state;
     for (size_t i = 0; i < LENGTH(SIGNALS); i++) {
-        terminal_start(&story->terminal,
+        terminal_start(terminal,
                        "exec $BATON run all -c 'echo \"near $$\" >said; tail -f said; :'");
         story->near = pid_said(story, "near ");
-        ends_by(&story->terminal, SIGNALS[i], 128 + SIGNALS[i], NULL);
-        assert_true(is_free(client_of(state), "all"));
+        ends_by(terminal, SIGNALS[i], 128 + SIGNALS[i], NULL);
+        assert_true(is_free(client, "all"));
     }
 }
 
 /* As docker stop does. The first process of a namespace ends by no signal that it does not take. */
-TEST(signal_to_the_first_process_of_a_container_ends_it)
+TEST_IN_STORY(signal_to_the_first_process_of_a_container_ends_it)
 {
     static const struct {
         const char *command, *text;
     } CASES[] = {{"run first -c \"echo begun; sleep 600; :\"", "begun"}, {"watch first", "free"}};
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     char command[300];
     if (terminal_run(terminal, "unshare --pid --fork --mount-proc true") != 0)
         skip(); /* only root may */
@@ -58,10 +55,8 @@ TEST(signal_to_the_first_process_of_a_container_ends_it)
 }
 
 /* What it has left behind has the time of -k. */
-TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
+TEST_IN_STORY(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     terminal_start(terminal,
                    "exec $BATON run --ttl=6s -k 100ms own -c '"
                    "trap \"echo told\" TERM; sh -c \"trap : TERM; echo near \\$\\$; while :; do "
@@ -69,17 +64,15 @@ TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
     story->near = pid_said(story, "near ");
     process_signal(&terminal->process, SIGTERM);
     comes_to_say(terminal, "told");
-    comes_to_be_renewed(client_of(state), "own");
+    comes_to_be_renewed(client, "own");
     run_beside(terminal, "touch go");
     ends(terminal, 9, NULL);
     assert_true(is_gone(&story->near));
-    assert_true(is_free(client_of(state), "own"));
+    assert_true(is_free(client, "own"));
 }
 
-TEST(processes_that_a_command_leaves_behind_are_named_and_end_by_a_signal)
+TEST_IN_STORY(processes_that_a_command_leaves_behind_are_named_and_end_by_a_signal)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     char named[96];
     terminal_start(terminal, "exec $BATON run left -c 'setsid sh -c \"echo near \\$\\$; exec sleep "
                              "600\" & exit 5'");
@@ -93,14 +86,13 @@ TEST(processes_that_a_command_leaves_behind_are_named_and_end_by_a_signal)
     assert_string_equal(terminal->output, "");
 }
 
-TEST(only_command_leaves_the_rest_alone)
+TEST_IN_STORY(only_command_leaves_the_rest_alone)
 {
-    struct story *story = *state;
-    says(&story->terminal, 5, "near ",
+    says(terminal, 5, "near ",
          "$BATON run -o only -c 'echo \"near $$\"; exec >/dev/null; echo \"exec sleep 600\" >nap; "
          "sh nap & echo $! >pid; exit 5'");
-    assert_true(is_free(client_of(state), "only"));
-    says(&story->terminal, 0, NULL, "kill $(cat pid)"); /* it is still there */
+    assert_true(is_free(client, "only"));
+    says(terminal, 0, NULL, "kill $(cat pid)"); /* it is still there */
 }
 
 /* Of a job that the shell had before. */
@@ -111,45 +103,42 @@ static void reaps_an_orphan(struct story *story)
     assert_true(clock_wait_until(is_gone, &story->near, CLOCK_HANG_MS));
 }
 
-TEST(orphans_are_reaped_while_the_command_runs_and_before)
+TEST_IN_STORY(orphans_are_reaped_while_the_command_runs_and_before)
 {
     static const char COMMAND[] =
         "sleep 600 & echo near $!; exec $BATON run orphans -c 'echo begun; sleep 600'";
-    struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
     terminal_start(terminal, COMMAND);
     comes_to_say(terminal, "begun");
-    reaps_an_orphan(*state);
+    reaps_an_orphan(story);
     process_stop(&terminal->process);
-    hold_as_ann(client_of(state), "orphans", token);
+    hold_as_ann(client, "orphans", token);
     terminal_start(terminal, COMMAND);
-    comes_to_queue(client_of(state), "orphans", 1);
-    reaps_an_orphan(*state);
+    comes_to_queue(client, "orphans", 1);
+    reaps_an_orphan(story);
 }
 
 /* As under nohup. */
-TEST(signal_that_was_ignored_before_asks_nothing_to_end)
+TEST_IN_STORY(signal_that_was_ignored_before_asks_nothing_to_end)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "trap '' HUP; exec $BATON run ignored -c 'echo ready; until test -e "
                              "go; do sleep 0.05; done; sleep 600 & echo near $!; exit 3'");
     comes_to_say(terminal, "ready");
     process_signal(&terminal->process, SIGHUP);
     run_beside(terminal, "touch go");
     comes_to_say(terminal, "left behind: ");
-    kill(pid_said(*state, "near "), SIGKILL);
+    kill(pid_said(story, "near "), SIGKILL);
     ends(terminal, 3, NULL);
 }
 
 /* Without a shell between, the kernel tells baton run alone. */
-TEST(hangup_of_the_terminal_of_baton_alone_ends_the_command)
+TEST_IN_STORY(hangup_of_the_terminal_of_baton_alone_ends_the_command)
 {
-    struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec script -qec \"exec $BATON run --ttl=1h hangup -c 'echo begun; "
                              "sleep 600; :'\" /dev/null");
     comes_to_say(terminal, "begun");
     process_kill(&terminal->process);
-    comes_to_be_free(client_of(state), "hangup");
+    comes_to_be_free(client, "hangup");
 }
 
 RUN_TESTS(story_open, story_close)

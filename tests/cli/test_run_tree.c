@@ -16,18 +16,9 @@ enum { OTHERS = 200 };
 #define FOR_NOBODY "chmod 755 .; cp $BATON baton; "
 #define AS_NOBODY  "env XDG_CONFIG_HOME=/none setpriv --reuid=65534 --regid=65534 --clear-groups "
 
-static void break_lock(void **state, const char *name)
-{
-    char request[80];
-    snprintf(request, sizeof request, "DELETE /locks/%s?force=true", name);
-    answers(client_of(state), request, NULL, 200, NULL);
-}
-
 /* /proc shows nobody the processes of others, nor those whose program may not be read. */
-TEST(hidden_tree_is_ended)
+TEST_IN_STORY(hidden_tree_is_ended)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     if (terminal_run(terminal, "unshare --mount mount -t proc -o hidepid=2 proc /proc") != 0)
         skip(); /* only root may */
     says(terminal, 0, NULL,
@@ -40,33 +31,31 @@ TEST(hidden_tree_is_ended)
         "./baton run --ttl=3s hidden -- ./shell tree'");
     story->near = pid_said(story, "near ");
     story->far = pid_said(story, "far ");
-    break_lock(state, "hidden");
+    answers(client, "DELETE /locks/hidden?force=true", NULL, 200, NULL);
     ends(terminal, 76, "the lock is lost");
     assert_true(tree_is_gone(story));
 }
 
-TEST(tree_is_ended_where_no_file_can_be_opened)
+TEST_IN_STORY(tree_is_ended_where_no_file_can_be_opened)
 {
-    struct story *story = *state;
     start_tree(story, "full", "");
     assert_int_equal(prlimit(story->guard, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
-    break_lock(state, "full");
-    ends(&story->terminal, 76, "the lock is lost");
+    answers(client, "DELETE /locks/full?force=true", NULL, 200, NULL);
+    ends(terminal, 76, "the lock is lost");
     assert_true(tree_is_gone(story));
 }
 
 /* As what a killed guard leaves. */
-TEST(front_ends_the_tree_where_no_file_can_be_opened)
+TEST_IN_STORY(front_ends_the_tree_where_no_file_can_be_opened)
 {
-    struct story *story = *state;
     const char *baton = getenv("BATON_TEST_BATON");
     if (baton && strstr(baton, "/address/"))
         skip(); /* LeakSanitizer opens files at the end */
     start_tree(story, "full", "");
-    assert_int_equal(
-        prlimit(story->terminal.process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
+    assert_int_equal(prlimit(terminal->process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL),
+                     0);
     kill(story->guard, SIGKILL);
-    ends(&story->terminal, 70, "guard");
+    ends(terminal, 70, "guard");
     assert_true(tree_is_gone(story));
 }
 
@@ -108,17 +97,15 @@ static void others_end(const pid_t others[OTHERS])
 
 /* A machine may have 20,000, and some milliseconds are left before the lock ends. The guard is
  * there to be looked at until the test ends its children. */
-TEST(other_processes_of_the_machine_cost_nothing)
+TEST_IN_STORY(other_processes_of_the_machine_cost_nothing)
 {
-    struct story *story = *state;
     pid_t others[OTHERS];
     others_start(others);
-    terminal_start(&story->terminal,
-                   "exec $BATON run --ttl=1h -k 15m many -c 'trap \"echo asked\" TERM; "
-                   "echo \"guard $PPID\"; while :; do sleep 600; done'");
+    terminal_start(terminal, "exec $BATON run --ttl=1h -k 15m many -c 'trap \"echo asked\" TERM; "
+                             "echo \"guard $PPID\"; while :; do sleep 600; done'");
     story->guard = pid_said(story, "guard ");
-    break_lock(state, "many");
-    comes_to_say(&story->terminal, "asked");
+    answers(client, "DELETE /locks/many?force=true", NULL, 200, NULL);
+    comes_to_say(terminal, "asked");
     long calls = read_calls_of(story->guard);
     kill(story->guard, SIGKILL); /* the front ends what is left */
     others_end(others);
@@ -129,10 +116,8 @@ TEST(other_processes_of_the_machine_cost_nothing)
 /* One look at them does not find all before some have ended. Each lives for a millisecond, so that
  * the machine does not run out of pids where the guard gets little time to reap. The open file that
  * they inherit has a lock as long as one of them lives. */
-TEST(processes_that_fork_and_end_again_and_again_are_ended)
+TEST_IN_STORY(processes_that_fork_and_end_again_and_again_are_ended)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     terminal_start(terminal,
                    "exec $BATON run --ttl=3s chain -- perl -e '$SIG{TERM} = \"IGNORE\"; $| = 1; "
                    "open F, \">alive\"; flock F, 2; print \"begun\\n\"; fork for 1..4; "
@@ -146,10 +131,8 @@ TEST(processes_that_fork_and_end_again_and_again_are_ended)
 }
 
 /* The loss is told before the end of a command that does not end. */
-TEST(process_that_could_not_be_ended_is_named_with_its_delay)
+TEST_IN_STORY(process_that_could_not_be_ended_is_named_with_its_delay)
 {
-    struct story *story = *state;
-    struct terminal *terminal = &story->terminal;
     char named[64];
     if (terminal_run(terminal,
                      FOR_NOBODY "cp $(command -v setpriv) root; chmod 4755 root; test 0 = "
@@ -170,9 +153,8 @@ TEST(process_that_could_not_be_ended_is_named_with_its_delay)
     assert_null(strstr(terminal->output, "before the lock"));
 }
 
-TEST(run_is_refused_where_no_timer_can_be_had)
+TEST_IN_STORY(run_is_refused_where_no_timer_can_be_had)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 70, "cannot make a timer (ulimit -i",
          "ulimit -i 0; exec $BATON run x -c 'echo begun'");
     assert_null(strstr(terminal->output, "begun"));

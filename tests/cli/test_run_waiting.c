@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-TEST(waiting_prints_a_line_and_then_only_changes)
+TEST_IN_STORY(waiting_prints_a_line_and_then_only_changes)
 {
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state);
     char ann[TOKEN_TEXT];
     hold_as_ann(client, "lines", ann);
     terminal_start(terminal, "exec $BATON run lines -- echo runs");
@@ -18,16 +16,15 @@ TEST(waiting_prints_a_line_and_then_only_changes)
     assert_int_equal(count_of(terminal->output, "waiting"), 1);
 }
 
-TEST(waiting_names_process_and_place)
+TEST_IN_STORY(waiting_names_process_and_place)
 {
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state), holder;
-    terminal_open(&holder, ((struct story *)*state)->service.batond.url);
+    struct terminal holder;
+    terminal_open(&holder, story->service.batond.url);
     terminal_start(&holder, "exec $BATON run --owner=root@web2 place -- /bin/sleep 600");
     while (is_free(client, "place"))
         clock_sleep_ms(2);
     struct terminal before;
-    terminal_open(&before, ((struct story *)*state)->service.batond.url);
+    terminal_open(&before, story->service.batond.url);
     terminal_start(&before, "exec $BATON acquire place");
     comes_to_queue(client, "place", 1);
     terminal_start(terminal, "exec $BATON run place -- echo runs");
@@ -49,10 +46,8 @@ static bool line_was_kept_current(void *context)
     return count >= 3;
 }
 
-TEST(terminal_has_one_line_that_is_cleared)
+TEST_IN_STORY(terminal_has_one_line_that_is_cleared)
 {
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state);
     char ann[TOKEN_TEXT];
     hold_as_ann(client, "tty", ann);
     terminal_start(terminal, "TERM=xterm exec script -qec '$BATON run tty -- echo runs' /dev/null");
@@ -63,19 +58,16 @@ TEST(terminal_has_one_line_that_is_cleared)
 }
 
 /* Its process is gone: nobody should look for it. */
-TEST(waiting_names_no_process_of_a_lock_that_at_least_keeps_taken)
+TEST_IN_STORY(waiting_names_no_process_of_a_lock_that_at_least_keeps_taken)
 {
-    struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON run --owner=ann --at-least=1h least -- true");
     terminal_start(terminal, "exec $BATON run least -- true");
     comes_to_say(terminal, "waiting. least: released by ann, taken for 59 min ");
     process_stop(&terminal->process);
 }
 
-TEST(quiet_run_waits_silently)
+TEST_IN_STORY(quiet_run_waits_silently)
 {
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state);
     char ann[TOKEN_TEXT];
     hold_as_ann(client, "silent", ann);
     says(terminal, 75, NULL, "$BATON run -q -w 2s silent -- echo runs");
