@@ -23,15 +23,11 @@ enum { SCREEN_TEXT = 1 << 16 };
 
 /* A terminal with a shell that has job control. */
 struct window {
+    struct story *story;
     int master;
     pid_t shell;
     size_t length, seen; /* of the screen */
     char screen[SCREEN_TEXT];
-};
-
-struct desk {
-    struct story *story;
-    struct window window;
 };
 
 static void window_type(const struct window *window, const char *keys)
@@ -76,10 +72,13 @@ static void window_continue(struct window *window)
 }
 
 /* Without a line editor, so that what is typed is echoed as it is. */
-static void window_open(struct window *window, const struct story *story)
+static int window_open(void **state)
 {
     const char *program = getenv("BATON_TEST_BATON");
-    *window = (struct window){.master = -1};
+    struct window *window = calloc(1, sizeof *window);
+    if (!window || story_open((void **)&window->story) != 0)
+        abort();
+    const struct story *story = window->story;
     assert_non_null(program);
     window->shell = forkpty(&window->master, NULL, NULL, NULL);
     if (window->shell == 0) {
@@ -94,34 +93,27 @@ static void window_open(struct window *window, const struct story *story)
     assert_true(window->shell > 0);
     window_type(window, "cd; echo rea''dy\n");
     window_await(window, "ready");
-}
-
-static int desk_open(void **state)
-{
-    struct desk *desk = calloc(1, sizeof *desk);
-    if (!desk || story_open((void **)&desk->story) != 0)
-        abort();
-    window_open(&desk->window, desk->story);
-    *state = desk;
+    *state = window;
     return 0;
 }
 
-static int desk_close(void **state)
+static int window_close(void **state)
 {
-    struct desk *desk = *state;
-    close(desk->window.master);
-    kill(desk->window.shell, SIGHUP);
-    waitpid(desk->window.shell, NULL, 0);
-    story_close((void **)&desk->story);
-    free(desk);
+    struct window *window = *state;
+    close(window->master);
+    kill(window->shell, SIGHUP);
+    waitpid(window->shell, NULL, 0);
+    story_close((void **)&window->story);
+    free(window);
     return 0;
 }
+
+#define TEST_IN_WINDOW(name) TEST_ON(struct window *window, name, window_open, window_close)
 
 /* Here and below tail speaks: a shell does not heed a SIGINT between what it prints and what it
  * waits for. */
-TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
+TEST_IN_WINDOW(ctrl_c_ends_the_command)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run held -c 'echo beg''un >said; exec tail -f said'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_C);
@@ -129,9 +121,8 @@ TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
     window_await(window, "status 130");
 }
 
-TEST_WITH(command_that_takes_ctrl_c_goes_on, desk_open, desk_close)
+TEST_IN_WINDOW(command_that_takes_ctrl_c_goes_on)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run held -c 'trap \"echo tak\"\"en\" INT; echo beg''un >said; "
                         "tail -f said; read x; read x; echo \"got $x\"'\n");
     window_await(window, "begun\r\n");
@@ -143,9 +134,8 @@ TEST_WITH(command_that_takes_ctrl_c_goes_on, desk_open, desk_close)
     assert_null(strstr(window->screen + once, "taken"));
 }
 
-TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
+TEST_IN_WINDOW(ctrl_c_ends_what_the_command_has_left_behind)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run held -c 'setsid sleep 600 & exit 4'\n");
     window_await(window, "left behind: ");
     window_type(window, CTRL_C);
@@ -153,23 +143,20 @@ TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
     window_await(window, "status 4");
 }
 
-TEST_WITH(ctrl_s_stops_no_renewal, desk_open, desk_close)
+TEST_IN_WINDOW(ctrl_s_stops_no_renewal)
 {
-    struct desk *desk = *state;
-    struct window *window = &desk->window;
     window_type(window, "$BATON run -v --ttl=6s held -c 'echo beg''un; read x; exit 6'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_S);
-    comes_to_be_renewed(desk->story->service.client, "held");
+    comes_to_be_renewed(window->story->service.client, "held");
     window_type(window, CTRL_Q);
     window_await(window, "held: renewed, ");
     window_type(window, "word\n");
     window_await(window, "held: released");
 }
 
-TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
+TEST_IN_WINDOW(ctrl_z_stops_the_job_and_fg_continues_it)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=1h held -c 'echo beg''un; read x; echo \"got $x\"'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_Z);
@@ -181,9 +168,8 @@ TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
     window_await(window, "status 0");
 }
 
-TEST_WITH(stopped_job_is_reported_once_and_ended_in_time, desk_open, desk_close)
+TEST_IN_WINDOW(stopped_job_is_reported_once_and_ended_in_time)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=12s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
                         "while :; do sleep 0.05; done'\n");
     window_await(window, "begun\r\n");
@@ -204,27 +190,24 @@ TEST_WITH(stopped_job_is_reported_once_and_ended_in_time, desk_open, desk_close)
     window_await(window, "status 76");
 }
 
-TEST_WITH(list_cuts_and_leaves_out_what_does_not_fit, desk_open, desk_close)
+TEST_IN_WINDOW(list_cuts_and_leaves_out_what_does_not_fit)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "stty cols 50; $BATON acquire -n --owner=somebody@a.long.example "
                         "name-of-21-characters; $BATON list; $BATON list | cat\n");
     window_await(window, "name-of-21-c… exclusive somebody@a.… ");
     window_await(window, "\nname-of-21-characters exclusive somebody@a.long.example 127.0.0.1 ");
 }
 
-TEST_WITH(pipeline_has_the_command_in_its_middle, desk_open, desk_close)
+TEST_IN_WINDOW(pipeline_has_the_command_in_its_middle)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "echo typed | $BATON run held -- cat | tr a-z A-Z\n");
     window_await(window, "TYPED");
     window_type(window, "$BATON run held -- yes | head -n 1; echo status ${PIPESTATUS[0]}\n");
     window_await(window, "status 141");
 }
 
-TEST_WITH(background_job_reads_the_terminal_after_fg, desk_open, desk_close)
+TEST_IN_WINDOW(background_job_reads_the_terminal_after_fg)
 {
-    struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=1h held -- cat &\n");
     window_type(window, "until jobs | grep -q Stop''ped; do sleep 0.1; done; echo fo''und\n");
     window_await(window, "found\r\n");
@@ -236,13 +219,11 @@ TEST_WITH(background_job_reads_the_terminal_after_fg, desk_open, desk_close)
     window_await(window, "status 0");
 }
 
-TEST_WITH(hangup_ends_command_and_lock, desk_open, desk_close)
+TEST_IN_WINDOW(hangup_ends_command_and_lock)
 {
-    struct desk *desk = *state;
-    struct window *window = &desk->window;
     window_type(window, "$BATON run --ttl=1h held -c 'echo beg''un; sleep 600'\n");
     window_await(window, "begun\r\n");
     close(window->master);
     window->master = -1;
-    comes_to_be_free(desk->story->service.client, "held");
+    comes_to_be_free(window->story->service.client, "held");
 }
