@@ -9,7 +9,6 @@
 #include "tests/cli/story.h"
 #include "tests/support/faults/preloaded.h"
 #include "tests/support/faults/silent_names.h"
-#include "tests/support/free_port.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -510,91 +509,11 @@ static void run_that_lacks_a_means_overlaps(void **state)
     temp_dir_remove(&dir);
 }
 
-/* One run of etcdctl lock: the gap, in ns. */
-static int64_t etcd_run(struct oracle *oracle, const char *url, const struct process *etcd,
-                        int client, int server)
-{
-    static const char LINE[] = "export ETCDCTL_API=3; exec etcdctl --endpoints=%s lock --ttl=3 "
-                               "oracle -- %s --beat %s %d %d";
-    char command[900];
-    memset(oracle->page, 0, sizeof *oracle->page);
-    terminal_open(&oracle->first, url);
-    terminal_open(&oracle->second, url);
-    snprintf(command, sizeof command, LINE, url, oracle->program, oracle->page_path, 0,
-             (int)BEAT_SETSID);
-    terminal_start(&oracle->first, command);
-    assert_true(clock_wait_until(tree_has_begun, oracle, CLOCK_HANG_MS));
-    snprintf(command, sizeof command, LINE, url, oracle->program, oracle->page_path, 1, 0);
-    terminal_start(&oracle->second, command);
-    clock_sleep_ms(500); /* it does not say when it waits */
-    kill(oracle->first.process.pid, client);
-    kill(etcd->pid, server);
-    clock_sleep_ms(server ? LONGER_THAN_TTL_MS : 0);
-    kill(etcd->pid, SIGCONT);
-    clock_wait_until(second_has_begun, oracle, 2 * LONGER_THAN_TTL_MS);
-    clock_sleep_ms(20); /* a process that lives on beats again */
-    int64_t gap_ns = oracle->page->runs[1].first - oracle->page->runs[0].last;
-    if (!second_has_begun(oracle))
-        gap_ns = 0; /* the first still holds the lock */
-    end_tree(oracle);
-    kill(oracle->first.process.pid, SIGCONT);
-    terminal_close(&oracle->first);
-    terminal_close(&oracle->second);
-    return gap_ns;
-}
-
-static bool etcd_answers(void *context)
-{
-    const char *url = context;
-    char command[120];
-    snprintf(command, sizeof command, "ETCDCTL_API=3 etcdctl --endpoints=%s get x >/dev/null 2>&1",
-             url);
-    return system(command) == 0; /* NOLINT(cert-env33-c): a command of this test */
-}
-
-/* In `make nightly`, where etcd is installed. It asserts nothing. */
-static void etcdctl_lock_is_shown_beside(void **state)
-{
-    static const struct {
-        const char *name;
-        int client, server;
-    } ETCD_FAULTS[] = {{"STOP of etcdctl", SIGSTOP, 0},
-                       {"KILL of etcdctl", SIGKILL, 0},
-                       {"etcd frozen", 0, SIGSTOP}};
-    struct oracle *oracle = *state;
-    struct process etcd = {0};
-    struct temp_dir dir;
-    char url[48], peer[48], data[100], log[100];
-    if (!getenv("BATON_ORACLE_RUNS") || access("/usr/bin/etcd", X_OK) != 0 ||
-        access("/usr/bin/etcdctl", X_OK) != 0)
-        skip();
-    temp_dir_make(&dir);
-    snprintf(url, sizeof url, "http://127.0.0.1:%d", free_port());
-    snprintf(peer, sizeof peer, "http://127.0.0.1:%d", free_port());
-    snprintf(data, sizeof data, "%s/data", dir.path);
-    snprintf(log, sizeof log, "%s/log", dir.path);
-    const char *const arguments[] = {"etcd", "--data-dir",
-                                     data,   "--listen-client-urls",
-                                     url,    "--advertise-client-urls",
-                                     url,    "--listen-peer-urls",
-                                     peer,   NULL};
-    process_start(&etcd, arguments, NULL, log);
-    assert_true(clock_wait_until(etcd_answers, url, CLOCK_HANG_MS));
-    for (size_t i = 0; i < LENGTH(ETCD_FAULTS); i++) {
-        int64_t gap_ns = etcd_run(oracle, url, &etcd, ETCD_FAULTS[i].client, ETCD_FAULTS[i].server);
-        print_message("%-30s %s, gap %.1f ms\n", ETCD_FAULTS[i].name,
-                      gap_ns < 0 ? "overlaps" : "does not overlap", (double)gap_ns / 1e6);
-    }
-    process_stop(&etcd);
-    temp_dir_remove(&dir);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_beat_of_the_first_tree_comes_after_one_of_the_second),
         cmocka_unit_test(run_that_lacks_a_means_overlaps),
-        cmocka_unit_test(etcdctl_lock_is_shown_beside),
     };
     if (argc == 5 && strcmp(argv[1], "--beat") == 0)
         return beat_main(argv[2], (int)strtol(argv[3], NULL, 10),
