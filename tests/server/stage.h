@@ -47,7 +47,7 @@ struct stage {
 void stage_open(struct stage *stage, unsigned connections);
 
 /* Fixtures of cmocka: `stage` of TEST_ON_STAGE is one with room for thousands of connections, on
- * which nobody waits in the end. */
+ * which nobody waits in the end. A test may close it. */
 int stage_setup(void **state);
 int stage_teardown(void **state);
 #define TEST_ON_STAGE(name) TEST_ON(struct stage *stage, name, stage_setup, stage_teardown)

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 100, WHILE_MS = 100, RESENT_MS = 1000 };
+enum { WHILE_MS = 100, RESENT_MS = 1000 };
 
 /* What happens in that moment, on the loop's thread. */
 static void (*meanwhile)(int fd);
@@ -197,7 +197,6 @@ TEST_ON_STAGE(a_grant_before_the_end_of_the_server_stays)
     stage_close(stage);
     close(fd);
     assert_int_equal(stage->undelivered, 0);
-    stage_open(stage, CONNECTIONS);
 }
 
 /* The same over TLS, where something is sent to who has gone already, and where the end of the

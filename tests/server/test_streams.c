@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 1000 };
-
 /* A stream in place 0 that has begun with `first` (NULL: its head alone). */
 static int begin(struct stage *stage, const char *first)
 {
@@ -122,7 +120,6 @@ TEST_ON_STAGE(a_client_may_leave_while_the_stream_is_written_or_ended)
     assert_int_equal(stage->waiting, 0);
     stage_close(stage);
     assert_int_equal(stage->hung_up, 50); /* a finished one is nobody's business any more */
-    stage_open(stage, CONNECTIONS);
 }
 
 static void close_and_stream(struct stage *stage, void *context)
@@ -145,7 +142,6 @@ TEST_ON_STAGE(a_stream_whose_begin_nobody_receives_is_taken_back)
     stage_close(stage);
     assert_int_equal(stage->undelivered, 1);
     assert_int_equal(stage->hung_up, 1);
-    stage_open(stage, CONNECTIONS);
 }
 
 TEST_ON_STAGE(http_1_0_is_served_until_the_end)
@@ -308,7 +304,6 @@ TEST_ON_STAGE(the_operation_is_notified_when_all_has_been_sent)
     close(fd);
     stage_close(stage);
     assert_int_equal(stage->emptied, pieces + 1);
-    stage_open(stage, CONNECTIONS);
     free(text);
     free(got);
 }
