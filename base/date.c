@@ -5,6 +5,7 @@ enum {
     DAYS_OF_ERA = 146097,      /* 400 years */
     DAYS_OF_CENTURY = 36524,
     DAYS_OF_FOUR_YEARS = 1460,
+    SECONDS_OF_DAY = 86400,
 };
 
 /* Years begin with March here, so that a leap day is the last of its year. */
@@ -20,4 +21,26 @@ struct date date_of(int64_t days)
     unsigned month = march < 10 ? march + 3 : march - 9;
     return (struct date){era * 400 + year + (month <= 2), month,
                          of_year - (153 * march + 2) / 5 + 1};
+}
+
+/* The last digits of the number, and what follows them. */
+static char *date_put_digits(char *at, unsigned number, int digits, char behind)
+{
+    for (int i = digits; i-- > 0; number /= 10)
+        at[i] = (char)('0' + number % 10);
+    at[digits] = behind;
+    return at + digits + 1;
+}
+
+char *date_put(char *at, int64_t seconds, unsigned ms)
+{
+    struct date date = date_of(seconds / SECONDS_OF_DAY);
+    unsigned second = (unsigned)(seconds % SECONDS_OF_DAY);
+    at = date_put_digits(at, date.year, 4, '-');
+    at = date_put_digits(at, date.month, 2, '-');
+    at = date_put_digits(at, date.day, 2, 'T');
+    at = date_put_digits(at, second / 3600, 2, ':');
+    at = date_put_digits(at, second / 60 % 60, 2, ':');
+    at = date_put_digits(at, second % 60, 2, '.');
+    return date_put_digits(at, ms, 3, 'Z');
 }

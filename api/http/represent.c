@@ -9,8 +9,7 @@
 /* Bytes of the text of each, beside name, token and owner. */
 enum { HOLD_REST = 160, RELEASE_REST = 128 };
 
-enum { STANDING_TEXT = 64 };
-enum { MS_PER_SECOND = 1000, US_PER_MS = 1000, SECONDS_PER_DAY = 86400, MOMENT_TEXT = 48 };
+enum { STANDING_TEXT = 64, US_PER_SECOND = 1000000, US_PER_MS = 1000 };
 
 static json_t *required(json_t *json)
 {
@@ -25,30 +24,12 @@ json_t *represent_text(struct slice text)
     return string ? string : required(json_string(""));
 }
 
-/* The last digits of the number, and what follows them. */
-static char *put_digits(char *at, unsigned number, int digits, char behind)
-{
-    for (int i = digits; i-- > 0; number /= 10)
-        at[i] = (char)('0' + number % 10);
-    at[digits] = behind;
-    return at + digits + 1;
-}
-
 /* Each hold that is shown has one, and printf would take longer than all the rest of it. */
 json_t *represent_moment(int64_t us)
 {
-    char text[MOMENT_TEXT], *at = text;
-    int64_t ms = us / US_PER_MS, s = ms / MS_PER_SECOND;
-    struct date date = date_of(s / SECONDS_PER_DAY);
-    unsigned second = (unsigned)(s % SECONDS_PER_DAY);
-    at = put_digits(at, date.year, 4, '-');
-    at = put_digits(at, date.month, 2, '-');
-    at = put_digits(at, date.day, 2, 'T');
-    at = put_digits(at, second / 3600, 2, ':');
-    at = put_digits(at, second / 60 % 60, 2, ':');
-    at = put_digits(at, second % 60, 2, '.');
-    at = put_digits(at, (unsigned)(ms % MS_PER_SECOND), 3, 'Z');
-    return required(json_stringn_nocheck(text, (size_t)(at - text)));
+    char text[DATE_TEXT];
+    date_put(text, us / US_PER_SECOND, (unsigned)(us % US_PER_SECOND / US_PER_MS));
+    return required(json_stringn_nocheck(text, sizeof text));
 }
 
 static void represent_set(json_t *object, const char *key, json_t *value)

@@ -10,10 +10,7 @@ enum {
     TEXT_END = UTF8_SHOWN_LONGEST + 4, /* an escape, a quote, and the line's end */
     PAIR_LEAST = TEXT_END + 12,        /* a pair's comma, colon and quotes, and TEXT_END */
     NUMBER_MOST = 24,
-    SECONDS_OF_DAY = 86400,
 };
-
-static const char DIGITS[] = "0123456789abcdef";
 
 static size_t line_room(const struct line *line)
 {
@@ -96,7 +93,7 @@ static void line_put_digits(struct line *line, uint64_t number, size_t digits)
     char *end = line->text + line->length + digits;
     line->length += digits;
     for (; digits > 0; digits--, number /= 10)
-        *--end = DIGITS[number % 10];
+        *--end = (char)('0' + number % 10);
 }
 
 static void line_put_number(struct line *line, int64_t number)
@@ -108,27 +105,10 @@ static void line_put_time(struct line *line)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    struct date date = date_of(now.tv_sec / SECONDS_OF_DAY);
-    unsigned second = (unsigned)(now.tv_sec % SECONDS_OF_DAY);
-    const struct {
-        unsigned number;
-        size_t digits;
-        const char *behind;
-    } PARTS[] = {
-        {date.year, 4, "-"},
-        {date.month, 2, "-"},
-        {date.day, 2, "T"},
-        {second / 3600, 2, ":"},
-        {second / 60 % 60, 2, ":"},
-        {second % 60, 2, "."},
-        {(unsigned)(now.tv_nsec / 1000000), 3, "Z"},
-    };
     line_put_name(line, slice_of("time"), 0);
     line_put_char(line, '"');
-    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
-        line_put_digits(line, PARTS[i].number, PARTS[i].digits);
-        line_put_char(line, *PARTS[i].behind);
-    }
+    date_put(line->text + line->length, now.tv_sec, (unsigned)(now.tv_nsec / 1000000));
+    line->length += DATE_TEXT;
     line_put_char(line, '"');
 }
 
