@@ -1,18 +1,9 @@
 #include "base/host_name.h"
 
-#include <string.h>
-#include <strings.h>
-
 struct slice host_name_without_dot(struct slice name)
 {
     bool has_dot = name.length > 1 && name.bytes[name.length - 1] == '.';
     return (struct slice){name.bytes, name.length - has_dot};
-}
-
-static bool is_alike(struct slice one, struct slice other)
-{
-    return one.length == other.length &&
-           (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
 }
 
 /* A name of one label is another name with a dot: resolvers append domains to `baton`, and `baton.`
@@ -22,12 +13,12 @@ struct slice host_name_compared(struct slice name)
     struct slice bare = host_name_without_dot(name);
     bool has_labels = bare.length > 0 && bare.bytes[bare.length - 1] != '.' &&
                       memchr(bare.bytes, '.', bare.length);
-    return has_labels || is_alike(bare, slice_of("localhost")) ? bare : name;
+    return has_labels || slice_alike(bare, slice_of("localhost")) ? bare : name;
 }
 
 bool host_names_equal(struct slice one, struct slice other)
 {
-    return is_alike(host_name_compared(one), host_name_compared(other));
+    return slice_alike(host_name_compared(one), host_name_compared(other));
 }
 
 /* Cuts off the colon and what is behind it. The colons of an address are between brackets. */
@@ -45,5 +36,5 @@ static struct slice host_name_take_port(struct slice *authority)
 bool host_authorities_equal(struct slice one, struct slice other)
 {
     struct slice port = host_name_take_port(&one), other_port = host_name_take_port(&other);
-    return host_names_equal(one, other) && is_alike(port, other_port);
+    return host_names_equal(one, other) && slice_alike(port, other_port);
 }

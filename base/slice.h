@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 struct slice {
     const char *bytes; /* NULL only when length is 0 and the value is absent */
@@ -28,6 +29,13 @@ static inline bool slice_same(struct slice one, struct slice other)
 {
     return one.length == other.length &&
            (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
+}
+
+/* Whether both are the same but for the case of ASCII letters. */
+static inline bool slice_alike(struct slice one, struct slice other)
+{
+    return one.length == other.length &&
+           (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
 }
 
 /* Skips the byte order mark (UTF-8) that editors of Windows put in front of a text. */

@@ -2,8 +2,6 @@
 
 #include "base/host_name.h"
 
-#include <strings.h>
-
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
 
 /* The client gets the first fault. */
@@ -70,16 +68,10 @@ static bool is_token(struct slice text)
     return text.length > 0 && consists_of(text, is_token_character);
 }
 
-/* Ignores the case of letters. */
-static bool is_alike(struct slice one, struct slice other)
-{
-    return one.length == other.length &&
-           (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
-}
-
 static bool begins_alike(struct slice text, struct slice start)
 {
-    return text.length >= start.length && is_alike((struct slice){text.bytes, start.length}, start);
+    return text.length >= start.length &&
+           slice_alike((struct slice){text.bytes, start.length}, start);
 }
 
 static struct slice skip(struct slice text, size_t length)
@@ -157,7 +149,7 @@ static void head_check_coding(struct head_check *check, struct slice value)
     if (check->is_1_0)
         head_check_refuse(check,
                           "HTTP/1.0 has no Transfer-Encoding. Use HTTP/1.1 or a Content-Length.");
-    if (!is_alike(value, slice_of("chunked")))
+    if (!slice_alike(value, slice_of("chunked")))
         head_check_refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else.");
 }
 
@@ -183,7 +175,7 @@ void head_check_field(struct head_check *check, struct slice name, struct slice 
         head_check_refuse(
             check, "The value of a header field has a control character. Send text on one line.");
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
-        if (is_alike(name, slice_of(FIELDS[i].name)))
+        if (slice_alike(name, slice_of(FIELDS[i].name)))
             FIELDS[i].judge(check, value);
 }
 
