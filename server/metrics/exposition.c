@@ -15,6 +15,13 @@ static void write_head(FILE *out, const char *name, const char *type, const char
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+static void write_number(FILE *out, const char *name, const char *type, const char *help,
+                         uint64_t number)
+{
+    write_head(out, name, type, help);
+    fprintf(out, "%s %" PRIu64 "\n", name, number);
+}
+
 /* These join the numbers of two workers. */
 static uint64_t sum(uint64_t one, uint64_t other)
 {
@@ -114,9 +121,8 @@ static void write_numbers(FILE *out, const struct exposition *from)
 {
     for (size_t i = 0; i < LENGTH(NUMBERS); i++) {
         const struct number *number = &NUMBERS[i];
-        write_head(out, number->name, number->type, number->help);
-        fprintf(out, "%s %" PRIu64 "\n", number->name,
-                exposition_join(from, number->offset, number->join));
+        write_number(out, number->name, number->type, number->help,
+                     exposition_join(from, number->offset, number->join));
     }
 }
 
@@ -249,9 +255,8 @@ static void write_hold_count(FILE *out, const struct hold_counter *hold_counter)
     if (holds < 0)
         return;
     int64_t counted_ms = hold_counter->counted_ms;
-    write_head(out, "baton_holds", "gauge",
-               "Holds in Redis, of all batonds, at the last complete count.");
-    fprintf(out, "baton_holds %" PRId64 "\n", holds);
+    write_number(out, "baton_holds", "gauge",
+                 "Holds in Redis, of all batonds, at the last complete count.", (uint64_t)holds);
     write_head(out, "baton_holds_counted_timestamp_seconds", "gauge",
                "When the last complete count of the holds in Redis ended, since 1970.");
     fprintf(out, "baton_holds_counted_timestamp_seconds %" PRId64 ".%03" PRId64 "\n",
@@ -260,10 +265,9 @@ static void write_hold_count(FILE *out, const struct hold_counter *hold_counter)
 
 static void write_handovers(FILE *out, const struct exposition *from)
 {
-    static const char TOTAL[] = "baton_handovers_total";
     struct histograms all = histograms_at(from, offsetof(struct metrics, waits[WAIT_GRANTED]));
-    write_head(out, TOTAL, "counter", "Locks granted to waiters.");
-    fprintf(out, "%s %" PRIu64 "\n", TOTAL, histograms_total(&all));
+    write_number(out, "baton_handovers_total", "counter", "Locks granted to waiters.",
+                 histograms_total(&all));
 }
 
 /* The histograms without labels. */
@@ -291,18 +295,9 @@ static void write_quick(FILE *out, const struct exposition *from)
     }
 }
 
-static void write_log(FILE *out, const struct log *log)
-{
-    static const char LOST[] = "baton_log_lines_lost_total";
-    write_head(out, LOST, "counter",
-               "Lines of the log that were lost: the reader was too slow, or writing failed.");
-    fprintf(out, "%s %" PRIu64 "\n", LOST, log ? log_lost(log) : 0);
-}
-
 static void write_workers(FILE *out, const struct exposition *from)
 {
-    write_head(out, "baton_workers", "gauge", "Threads that serve.");
-    fprintf(out, "baton_workers %zu\n", from->workers);
+    write_number(out, "baton_workers", "gauge", "Threads that serve.", from->workers);
     write_head(
         out, "baton_worker_busy_seconds_total", "counter",
         "Processor time of each worker's thread; at one second per second it can do no more.");
@@ -330,7 +325,9 @@ char *exposition_text(const struct exposition *exposition)
     write_hold_count(out, exposition->hold_counter);
     write_handovers(out, exposition);
     write_quick(out, exposition);
-    write_log(out, exposition->log);
+    write_number(out, "baton_log_lines_lost_total", "counter",
+                 "Lines of the log that were lost: the reader was too slow, or writing failed.",
+                 exposition->log ? log_lost(exposition->log) : 0);
     write_workers(out, exposition);
     process_figures_write(out, exposition->started);
     fclose(out);
