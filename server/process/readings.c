@@ -50,46 +50,28 @@ static int readings_read_https(struct process *process, struct failure *failure)
     return 0;
 }
 
-static bool readings_has_https(const struct process *process)
-{
-    return process->settings.tls_cert != NULL;
-}
-
 int readings_of_https(struct process *process, struct failure *failure)
 {
-    return readings_has_https(process) ? readings_read_https(process, failure) : 0;
+    return process->settings.tls_cert ? readings_read_https(process, failure) : 0;
 }
 
-static bool readings_has_tokens_file(const struct process *process)
-{
-    return process->settings.tokens_file != NULL;
-}
-
-/* The files that SIGHUP reads again. If one fails, its last good reading stays in force. */
-static const struct reload {
-    const char *setting;
-    bool (*is_set)(const struct process *process);
-    int (*read)(struct process *process, struct failure *failure);
-} RELOADS[] = {
-    {"tokens-file", readings_has_tokens_file, readings_read_tokens_file},
-    {"tls-cert", readings_has_https, readings_read_https},
-};
-
-static void reload(struct process *process, const struct reload *reload)
+/* If a file cannot be read, its last good reading stays in force. */
+static void reload(struct process *process, const char *setting,
+                   int (*read)(struct process *process, struct failure *failure))
 {
     struct failure failure;
-    if (!reload->is_set(process))
-        return;
-    if (reload->read(process, &failure) == 0)
-        log_line(&process->log, LOG_INFO, "read again", "setting", reload->setting, NULL);
+    if (read(process, &failure) == 0)
+        log_line(&process->log, LOG_INFO, "read again", "setting", setting, NULL);
     else
         log_line(&process->log, LOG_ERROR,
                  "cannot read the file again; its last good content stays in force", "setting",
-                 reload->setting, "reason", failure.text, NULL);
+                 setting, "reason", failure.text, NULL);
 }
 
 void readings_again(struct process *process)
 {
-    for (size_t i = 0; i < sizeof RELOADS / sizeof RELOADS[0]; i++)
-        reload(process, &RELOADS[i]);
+    if (process->settings.tokens_file)
+        reload(process, "tokens-file", readings_read_tokens_file);
+    if (process->settings.tls_cert)
+        reload(process, "tls-cert", readings_read_https);
 }
