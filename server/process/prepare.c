@@ -219,22 +219,15 @@ static int prepare_read_redis_url(struct process *process, struct failure *failu
 }
 
 /* A socket that was passed to us is open already. */
-static int prepare_open_listener(struct process *process, struct failure *failure)
+static int prepare_open_listeners(struct process *process, struct failure *failure)
 {
-    return process->listener.shared >= 0
-               ? 0
-               : listener_init(&process->listener, "listen", process->settings.listen, failure);
-}
-
-static int prepare_open_admin_listener(struct process *process, struct failure *failure)
-{
-    const char *place = process->settings.admin_listen;
-    return place ? listener_init(&process->admin, "admin-listen", place, failure) : 0;
-}
-
-static int prepare_redis(struct process *process, struct failure *failure)
-{
-    return process->settings.redis_url ? 0 : prepare_own_redis(process, failure);
+    const struct settings *settings = &process->settings;
+    int result = 0;
+    if (process->listener.shared < 0)
+        result = listener_init(&process->listener, "listen", settings->listen, failure);
+    if (result == 0 && settings->admin_listen)
+        result = listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
+    return result;
 }
 
 /* A Redis that batond can never use stops the start. A Redis that is away does not: it may come
@@ -250,38 +243,25 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
     return result;
 }
 
-/* A step of a start. The steps are in their order: each may use the results of earlier ones. */
-typedef int prepare_step(struct process *process, struct failure *failure);
-
-static prepare_step *const READINGS[] = {
-    prepare_warn_of_variables, prepare_read_listener,  prepare_read_admin_listener,
-    prepare_check_exposure,    readings_of_principals, prepare_limits,
-    readings_of_https,         prepare_read_redis_url,
-};
-
-static prepare_step *const OPENINGS[] = {
-    prepare_open_listener,
-    prepare_open_admin_listener,
-    prepare_redis,
-};
-
-static int prepare_take(prepare_step *const *steps, size_t count, struct process *process,
-                        struct failure *failure)
-{
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = steps[i](process, failure);
-    return result;
-}
-
+/* The steps are in their order: each may use the results of earlier ones. */
 int prepare_read(struct process *process, struct failure *failure)
 {
-    return prepare_take(READINGS, sizeof READINGS / sizeof READINGS[0], process, failure);
+    static int (*const STEPS[])(struct process * process, struct failure * failure) = {
+        prepare_warn_of_variables, prepare_read_listener,  prepare_read_admin_listener,
+        prepare_check_exposure,    readings_of_principals, prepare_limits,
+        readings_of_https,         prepare_read_redis_url,
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && result == 0; i++)
+        result = STEPS[i](process, failure);
+    return result;
 }
 
 int prepare_open(struct process *process, struct failure *failure)
 {
-    int result = prepare_take(OPENINGS, sizeof OPENINGS / sizeof OPENINGS[0], process, failure);
+    int result = prepare_open_listeners(process, failure);
+    if (result == 0 && !process->settings.redis_url)
+        result = prepare_own_redis(process, failure);
     settings_forget_secrets(&process->settings);
     return result < 0 ? result : prepare_check_redis(process, failure);
 }
