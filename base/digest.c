@@ -41,25 +41,14 @@ bool digest_equals(const struct digest *one, const struct digest *other)
     return difference == 0;
 }
 
-static int digest_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int digest_parse(struct slice hex, struct digest *ret)
 {
     struct digest digest;
-    if (hex.length != DIGEST_HEX_LENGTH)
+    size_t size = sizeof digest.bytes;
+    const gnutls_datum_t text = {(unsigned char *)(uintptr_t)hex.bytes, (unsigned)hex.length};
+    if (hex.length != DIGEST_HEX_LENGTH || gnutls_hex_decode(&text, digest.bytes, &size) < 0 ||
+        size != DIGEST_LENGTH)
         return -EINVAL;
-    for (size_t i = 0; i < DIGEST_LENGTH; i++) {
-        int high = digest_hex_digit(hex.bytes[2 * i]), low = digest_hex_digit(hex.bytes[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return -EINVAL;
-        digest.bytes[i] = (unsigned char)(high << 4 | low);
-    }
     *ret = digest;
     return 0;
 }
