@@ -8,8 +8,12 @@ enum {
     SECONDS_OF_DAY = 86400,
 };
 
+struct date {
+    unsigned year, month, day; /* month and day from 1 on */
+};
+
 /* Years begin with March here, so that a leap day is the last of its year. */
-struct date date_of(int64_t days)
+static struct date date_of(int64_t days)
 {
     int64_t since = days + DAYS_BEFORE_1970;
     unsigned era = (unsigned)(since / DAYS_OF_ERA), of_era = (unsigned)(since % DAYS_OF_ERA);
@@ -32,7 +36,7 @@ static char *date_put_digits(char *at, unsigned number, int digits, char behind)
     return at + digits + 1;
 }
 
-char *date_put(char *at, int64_t seconds, unsigned ms)
+void date_put(char *at, int64_t seconds, unsigned ms)
 {
     struct date date = date_of(seconds / SECONDS_OF_DAY);
     unsigned second = (unsigned)(seconds % SECONDS_OF_DAY);
@@ -42,5 +46,5 @@ char *date_put(char *at, int64_t seconds, unsigned ms)
     at = date_put_digits(at, second / 3600, 2, ':');
     at = date_put_digits(at, second / 60 % 60, 2, ':');
     at = date_put_digits(at, second % 60, 2, '.');
-    return date_put_digits(at, ms, 3, 'Z');
+    date_put_digits(at, ms, 3, 'Z');
 }
