@@ -55,10 +55,8 @@ int digest_parse(struct slice hex, struct digest *ret)
 
 void digest_format(const struct digest *digest, char hex[DIGEST_HEX_LENGTH + 1])
 {
-    static const char DIGITS[] = "0123456789abcdef";
-    for (size_t i = 0; i < DIGEST_LENGTH; i++) {
-        hex[2 * i] = DIGITS[digest->bytes[i] >> 4];
-        hex[2 * i + 1] = DIGITS[digest->bytes[i] & 15];
-    }
-    hex[DIGEST_HEX_LENGTH] = '\0';
+    size_t size = DIGEST_HEX_LENGTH + 1;
+    const gnutls_datum_t bytes = {(unsigned char *)(uintptr_t)digest->bytes, DIGEST_LENGTH};
+    if (gnutls_hex_encode(&bytes, hex, &size) < 0)
+        abort();
 }
