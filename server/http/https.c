@@ -159,8 +159,7 @@ static char *https_common_name(gnutls_x509_crt_t certificate)
                                                other, &other_size);
     bool is_one =
         found == 0 && strlen(name) == size && second == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
-    char *copy = memory_checked(strdup(is_one ? name : ""));
-    return copy;
+    return memory_checked(strdup(is_one ? name : ""));
 }
 
 static void https_session_read_client(struct https_session *session)

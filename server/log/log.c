@@ -50,34 +50,36 @@ void log_end(const struct log *log, struct line *line)
         log_write_line(log, line);
 }
 
-/* Pairs of a name and a text, ended by NULL. */
-static void log_add_pairs(struct line *line, va_list pairs)
+/* As log_begin, with pairs of a name and a text, ended by NULL. */
+static bool log_begin_pairs(const struct log *log, enum log_level level, const char *message,
+                            va_list pairs, struct line *line)
 {
+    if (!log_begin(log, level, message, line))
+        return false;
     for (const char *name = va_arg(pairs, const char *); name; name = va_arg(pairs, const char *))
         line_text(line, name, slice_of(va_arg(pairs, const char *)));
+    return true;
 }
 
 void log_line(const struct log *log, enum log_level level, const char *message, ...)
 {
     struct line line;
     va_list pairs;
-    if (!log_begin(log, level, message, &line))
-        return;
     va_start(pairs, message);
-    log_add_pairs(&line, pairs);
+    if (log_begin_pairs(log, level, message, pairs, &line))
+        log_end(log, &line);
     va_end(pairs);
-    log_end(log, &line);
 }
 
 void log_last_words(const struct log *log, enum log_level level, const char *message, ...)
 {
     struct line line;
     va_list pairs;
-    if (!log_begin(log, level, message, &line))
-        return;
     va_start(pairs, message);
-    log_add_pairs(&line, pairs);
+    bool is_begun = log_begin_pairs(log, level, message, pairs, &line);
     va_end(pairs);
+    if (!is_begun)
+        return;
     line_end(&line);
     if (poll(&(struct pollfd){.fd = log->fd, .events = POLLOUT}, 1, 0) == 1)
         log_write_line(log, &line);
