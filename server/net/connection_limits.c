@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/siphash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +22,7 @@ struct connection_limits {
     unsigned most, most_each;
     const struct networks *trusted;
     atomic_uint places_taken;
-    uint64_t seed;         /* random, so that clients cannot choose addresses that share a bucket */
+    struct siphash_key key;
     pthread_mutex_t mutex; /* of what is below */
     LIST_HEAD(bucket, source_address) buckets[BUCKETS];
 };
@@ -33,7 +34,7 @@ struct connection_limits *connection_limits_new(unsigned most, unsigned most_eac
     limits->most = most;
     limits->most_each = most_each;
     limits->trusted = trusted;
-    random_bytes(&limits->seed, sizeof limits->seed);
+    random_bytes(&limits->key, sizeof limits->key);
     pthread_mutex_init(&limits->mutex, NULL);
     return limits;
 }
@@ -69,14 +70,10 @@ bool connection_limits_nearly_full(const struct connection_limits *limits)
     return connection_limits_open(limits) >= limits->most - limits->most / 10;
 }
 
-/* The multiplications spread each bit of the address and of the seed to the upper bits. */
 static struct bucket *bucket_of(struct connection_limits *limits, const struct ip *ip)
 {
-    uint64_t halves[2];
-    memcpy(halves, ip->bytes, sizeof halves);
-    uint64_t hash = (halves[0] ^ limits->seed) * 0x9E3779B97F4A7C15;
-    hash = (hash ^ hash >> 29 ^ halves[1]) * 0xBF58476D1CE4E5B9;
-    return &limits->buckets[(hash >> 32) % BUCKETS];
+    struct slice address = {(const char *)ip->bytes, IP_BYTES};
+    return &limits->buckets[siphash(&limits->key, address) % BUCKETS];
 }
 
 static struct source_address *connection_limits_find(const struct bucket *bucket,
