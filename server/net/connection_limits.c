@@ -1,30 +1,27 @@
 #include "server/net/connection_limits.h"
 
 #include "base/memory.h"
-#include "base/random.h"
-#include "base/siphash.h"
+#include "base/tree.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-enum { BUCKETS = 4096, IPV6_COUNTED_BYTES = 8 };
+enum { IPV6_COUNTED_BYTES = 8 };
 
 struct source_address {
+    struct slice key; /* the bytes of `ip`; the first member */
     struct ip ip;
     unsigned connections;
-    LIST_ENTRY(source_address) others; /* of its bucket */
 };
 
 struct connection_limits {
     unsigned most, most_each;
     const struct networks *trusted;
     atomic_uint places_taken;
-    struct siphash_key key;
     pthread_mutex_t mutex; /* of what is below */
-    LIST_HEAD(bucket, source_address) buckets[BUCKETS];
+    void *addresses;       /* a tree of struct source_address */
 };
 
 struct connection_limits *connection_limits_new(unsigned most, unsigned most_each,
@@ -34,7 +31,6 @@ struct connection_limits *connection_limits_new(unsigned most, unsigned most_eac
     limits->most = most;
     limits->most_each = most_each;
     limits->trusted = trusted;
-    random_bytes(&limits->key, sizeof limits->key);
     pthread_mutex_init(&limits->mutex, NULL);
     return limits;
 }
@@ -70,27 +66,22 @@ bool connection_limits_nearly_full(const struct connection_limits *limits)
     return connection_limits_open(limits) >= limits->most - limits->most / 10;
 }
 
-static struct bucket *bucket_of(struct connection_limits *limits, const struct ip *ip)
+static struct slice bytes_of(const struct ip *ip)
 {
-    struct slice address = {(const char *)ip->bytes, IP_BYTES};
-    return &limits->buckets[siphash(&limits->key, address) % BUCKETS];
+    return (struct slice){(const char *)ip->bytes, sizeof ip->bytes};
 }
 
-static struct source_address *connection_limits_find(const struct bucket *bucket,
+/* Adds the address if it is not there. */
+static struct source_address *connection_limits_find(struct connection_limits *limits,
                                                      const struct ip *ip)
 {
-    struct source_address *address;
-    LIST_FOREACH (address, bucket, others)
-        if (memcmp(&address->ip, ip, sizeof *ip) == 0)
-            return address;
-    return NULL;
-}
-
-static struct source_address *address_new(struct bucket *bucket, const struct ip *ip)
-{
-    struct source_address *address = memory_checked(calloc(1, sizeof *address));
+    struct source_address *address = tree_find(&limits->addresses, bytes_of(ip));
+    if (address)
+        return address;
+    address = memory_checked(calloc(1, sizeof *address));
     address->ip = *ip;
-    LIST_INSERT_HEAD(bucket, address, others);
+    address->key = bytes_of(&address->ip);
+    tree_add(&limits->addresses, address);
     return address;
 }
 
@@ -105,10 +96,7 @@ bool connection_limits_enter(struct connection_limits *limits, const struct sock
     if (!ip_is_mapped(&ip))
         memset(ip.bytes + IPV6_COUNTED_BYTES, 0, IP_BYTES - IPV6_COUNTED_BYTES);
     pthread_mutex_lock(&limits->mutex);
-    struct bucket *bucket = bucket_of(limits, &ip);
-    struct source_address *address = connection_limits_find(bucket, &ip);
-    if (!address)
-        address = address_new(bucket, &ip);
+    struct source_address *address = connection_limits_find(limits, &ip);
     bool admitted = address->connections < limits->most_each;
     if (admitted) {
         address->connections++;
@@ -124,7 +112,7 @@ void connection_limits_leave(struct connection_limits *limits, struct source_add
         return;
     pthread_mutex_lock(&limits->mutex);
     if (--address->connections == 0) {
-        LIST_REMOVE(address, others);
+        tree_remove(&limits->addresses, address);
         free(address);
     }
     pthread_mutex_unlock(&limits->mutex);
