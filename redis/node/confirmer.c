@@ -18,7 +18,6 @@ enum {
     WAIT_LATENESS_MS = 125,     /* Redis may end a WAIT up to a tenth of a second late */
     COMPLAINT_PAUSE_MS = 10000, /* between two warnings: one cause may fail every confirmation */
     MARKER_TTL_MS = 1000,
-    RUN_ID_SIZE = 48,
     TEXT_SIZE = 256,
 };
 
@@ -32,7 +31,7 @@ struct confirmer {
     bool closing;
     struct pending_list pending;
     int64_t reached; /* how many replicas the last round reached; -1: no round has ended yet */
-    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of the server that answers */
+    struct store_peer peer; /* the server that answers */
     uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
     int parts_open;
     void (*closed)(void *context);
@@ -182,14 +181,14 @@ static void confirmer_begin_round(struct confirmer *confirmer)
     if (TAILQ_EMPTY(&confirmer->pending.all))
         return;
     uint64_t now = uv_now(confirmer->loop);
-    if (!confirmer->run_id[0]) {
+    if (!confirmer->peer.run_id[0]) {
         confirmer_complain(confirmer, "this user of Redis may not ask which server it is. Allow it "
                                       "with `ACL SETUSER … +info`.");
         pending_answer(&confirmer->pending, PENDING_ANY, UINT64_MAX,
                        "Redis does not say which server it is");
         return;
     }
-    if (!pending_cover(&confirmer->pending, confirmer->run_id, confirmer->history)) {
+    if (!pending_cover(&confirmer->pending, confirmer->peer.run_id, confirmer->peer.history)) {
         session_lose(confirmer->session, -EAGAIN, "it is not the server that ran the scripts");
         return;
     }
@@ -227,8 +226,8 @@ static void confirmer_compare_history(const struct confirmer *confirmer)
 {
     const struct store_peer *peer = node_peer(confirmer->node);
     struct failure reason;
-    if (strcmp(peer->run_id, confirmer->run_id) != 0 ||
-        strcmp(peer->history, confirmer->history) == 0)
+    if (strcmp(peer->run_id, confirmer->peer.run_id) != 0 ||
+        strcmp(peer->history, confirmer->peer.history) == 0)
         return;
     failure_set(
         &reason, -EAGAIN,
@@ -243,11 +242,11 @@ static void confirmer_check_setup(const struct confirmer *confirmer, const struc
     struct failure found;
     if (info->version[0] == '\0') /* this user may not run INFO; the node has warned of that */
         return;
-    if (info->replicas < confirmer->replicas) {
+    if (info->peer.replicas < confirmer->replicas) {
         failure_set(&found, 0,
                     "confirm is replicas:%d, but Redis has %d replicas, so no lock is granted. "
                     "Start more with replicaof, or set confirm to fewer.",
-                    confirmer->replicas, info->replicas);
+                    confirmer->replicas, info->peer.replicas);
         node_warn(confirmer->node, found.text);
     }
     if (!info->needs_replicas) {
@@ -267,8 +266,7 @@ static void confirmer_check_setup(const struct confirmer *confirmer, const struc
 static void confirmer_ready(void *context, const struct session_peer *peer)
 {
     struct confirmer *confirmer = context;
-    snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->info->run_id);
-    snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->info->history);
+    confirmer->peer = peer->info->peer;
     confirmer_compare_history(confirmer);
     if (confirmer->warns)
         confirmer_check_setup(confirmer, peer->info);

@@ -33,14 +33,14 @@ static void server_info_read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
     server_info_copy(value, digits, sizeof digits);
-    info->up_s = strtoll(digits, NULL, 10);
+    info->peer.up_s = strtoll(digits, NULL, 10);
 }
 
 static void server_info_read_replicas(struct server_info *info, struct slice value)
 {
     char digits[16];
     server_info_copy(value, digits, sizeof digits);
-    info->replicas = (int)strtol(digits, NULL, 10);
+    info->peer.replicas = (int)strtol(digits, NULL, 10);
 }
 
 /* INFO has this line only if the setting is not 0. */
@@ -71,9 +71,9 @@ static const struct field {
     {"role", FLAG(replica, "slave")},
     {"slave_read_only", FLAG(replica_writable, "0")},
     {"maxmemory_policy", TEXT(eviction)},
-    {"run_id", TEXT(run_id)},
-    {"master_replid", TEXT(history)},
-    {"master_replid2", TEXT(history_before)},
+    {"run_id", TEXT(peer.run_id)},
+    {"master_replid", TEXT(peer.history)},
+    {"master_replid2", TEXT(peer.history_before)},
     {"uptime_in_seconds", .read = server_info_read_up},
     {"connected_slaves", .read = server_info_read_replicas},
     {"min_slaves_good_slaves", .read = server_info_read_needs_replicas},

@@ -4,9 +4,9 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
+#include "redis/types/peer.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct server_info {
     char version[32]; /* as Redis writes it; "" if it does not say */
@@ -17,12 +17,8 @@ struct server_info {
     bool clustered; /* it is a node of a Redis Cluster */
     bool replica;
     bool replica_writable;
-    char run_id[48];         /* identifies this run of the server; "" if it does not say */
-    char history[48];        /* replication id of its data (master_replid); "" if it does not say */
-    char history_before[48]; /* the id that it followed before it was promoted; zeros: none */
-    int64_t up_s;            /* how long it has been running, in seconds */
-    char eviction[32];       /* maxmemory_policy; "" if it does not say */
-    int replicas;            /* how many follow it now */
+    struct store_peer peer;
+    char eviction[32];   /* maxmemory_policy; "" if it does not say */
     bool needs_replicas; /* it takes writes only if enough of them follow (min-replicas-to-write) */
     bool has_no_file;    /* it says that it keeps no append-only file */
 };

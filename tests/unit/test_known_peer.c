@@ -8,9 +8,9 @@ static struct known_peer server;
 
 static int64_t note(const char *run_id, const char *history, int64_t client_id, const char *place)
 {
-    struct server_info info = {.up_s = 7, .replicas = 2};
-    snprintf(info.run_id, sizeof info.run_id, "%s", run_id);
-    snprintf(info.history, sizeof info.history, "%s", history);
+    struct server_info info = {.peer = {.up_s = 7, .replicas = 2}};
+    snprintf(info.peer.run_id, sizeof info.peer.run_id, "%s", run_id);
+    snprintf(info.peer.history, sizeof info.peer.history, "%s", history);
     const struct session_peer peer = {.client_id = client_id, .info = &info};
     return known_peer_note(&server, &peer, place);
 }
