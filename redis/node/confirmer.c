@@ -36,8 +36,6 @@ struct confirmer {
     int parts_open;
     void (*closed)(void *context);
     void *closed_context;
-    size_t marker_length;
-    char *marker;
 };
 
 /* Time */
@@ -163,11 +161,8 @@ static void confirmer_send_round(struct confirmer *confirmer, uint64_t timeout_m
     snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
     snprintf(replicas, sizeof replicas, "%d", confirmer->replicas);
     snprintf(timeout, sizeof timeout, "%" PRIu64, timeout_ms);
-    const struct slice set[] = {slice_of("SET"),
-                                {confirmer->marker, confirmer->marker_length},
-                                slice_of("1"),
-                                slice_of("PX"),
-                                slice_of(ttl)};
+    const struct slice set[] = {slice_of("SET"), node_marker(confirmer->node), slice_of("1"),
+                                slice_of("PX"), slice_of(ttl)};
     const struct slice wait[] = {slice_of("WAIT"), slice_of(replicas), slice_of(timeout)};
     session_ask(confirmer->session, set, 5, answer_ms, confirmer_marked);
     session_ask(confirmer->session, wait, 3, answer_ms, confirmer_waited);
@@ -292,7 +287,6 @@ static void confirmer_part_closed(void *context)
     pending_answer(&confirmer->pending, PENDING_ANY, UINT64_MAX, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
-    free(confirmer->marker);
     free(confirmer);
     closed(closed_context);
 }
@@ -300,15 +294,6 @@ static void confirmer_part_closed(void *context)
 static void confirmer_timer_closed(uv_handle_t *timer)
 {
     confirmer_part_closed(timer->data);
-}
-
-void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
-{
-    free(confirmer->marker);
-    confirmer->marker = memory_checked(malloc(marker.length + 1));
-    confirmer->marker_length = marker.length;
-    if (marker.length > 0)
-        memcpy(confirmer->marker, marker.bytes, marker.length);
 }
 
 struct confirmer *confirmer_open(const struct confirmer_options *options)
@@ -320,7 +305,6 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->warns = options->warns;
     confirmer->reached = -1;
     pending_init(&confirmer->pending);
-    confirmer_mark_by(confirmer, options->marker);
     uv_timer_init(options->loop, &confirmer->timer);
     confirmer->timer.data = confirmer;
     const struct session_events events = {

@@ -2,7 +2,6 @@
 #ifndef BATON_REDIS_NODE_CONFIRMER_H
 #define BATON_REDIS_NODE_CONFIRMER_H
 
-#include "base/slice.h"
 #include "redis/types/confirm.h"
 #include "redis/types/peer.h"
 #include "redis/wire/endpoint.h"
@@ -49,7 +48,6 @@ struct confirmer_options {
     uv_loop_t *loop;
     const struct redis_url *url; /* as in session_open, as is the endpoint */
     struct endpoint *endpoint;
-    struct slice marker; /* the key; copied */
     int replicas;
     bool warns; /* after each connect, about how Redis is set up */
 };
@@ -59,9 +57,6 @@ struct confirmer *confirmer_open(const struct confirmer_options *options);
 /* After this it calls the node no more, and all that is pending is answered with an error. The loop
  * calls `closed` when the memory is gone. */
 void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context), void *context);
-
-/* Sets another key for the marker; copied. */
-void confirmer_mark_by(struct confirmer *confirmer, struct slice marker);
 
 /* Asks whether replicas have all that `peer` has answered so far. `due` is on the loop's clock, in
  * ms. `done` is as in store_confirm. */

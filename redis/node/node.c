@@ -488,6 +488,11 @@ bool node_tracks(const struct node *node)
 
 /* Confirming */
 
+struct slice node_marker(const struct node *node)
+{
+    return node->marker;
+}
+
 void node_marker_moved(struct node *node)
 {
     if (node->events.marker_moved && !node->closing)
@@ -506,7 +511,6 @@ static struct confirmer *node_confirmer(struct node *node, int replicas)
         .loop = node->loop,
         .url = node->url,
         .endpoint = node->endpoint,
-        .marker = node->marker,
         .replicas = replicas,
         .warns = replicas == node->expected,
     };
@@ -525,9 +529,6 @@ void node_expect_replicas(struct node *node, struct slice key, int replicas)
     free((char *)node->marker.bytes);
     node->marker = (struct slice){bytes, key.length};
     node->expected = replicas;
-    for (int i = 0; i < STORE_REPLICAS_MOST; i++)
-        if (node->confirmers[i])
-            confirmer_mark_by(node->confirmers[i], node->marker);
     if (replicas > 0)
         node_confirmer(node, replicas);
 }

@@ -99,8 +99,9 @@ void node_expect_replicas(struct node *node, struct slice key, int replicas);
 void node_confirm(struct node *node, struct store_mark mark, int replicas, int64_t timeout_ms,
                   store_confirmed *done, void *context);
 
-/* For the confirmers (redis/node/confirmer.h): `warning`, where `context` is the node; and
- * `marker_moved`, unless the owner of the node leaves it out. */
+/* For the confirmers (redis/node/confirmer.h): the key of the marker; `warning`, where `context` is
+ * the node; and `marker_moved`, unless the owner of the node leaves it out. */
+struct slice node_marker(const struct node *node);
 void node_warn(void *context, const char *text);
 void node_marker_moved(struct node *node);
 
