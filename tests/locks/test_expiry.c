@@ -117,13 +117,12 @@ TEST_IN_FIXTURE(every_operation_reports_an_expiry_that_it_finds)
     static void (*const FINDERS[])(struct site *) = {inspect, acquire, wait,     watch,    renew,
                                                      release, list,    break_it, take_back};
     for (size_t i = 0; i < sizeof FINDERS / sizeof FINDERS[0]; i++)
-        assert_found(*state, FINDERS[i]);
+        assert_found(fixture, FINDERS[i]);
 }
 
 /* Somebody waits at each of two servers, so both look after the end of the hold. */
 TEST_IN_FIXTURE(two_that_wait_are_notified_once_in_all)
 {
-    struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
     struct answer answers[2] = {{.count = 0}};
     struct waiter *waiters[2];
@@ -147,7 +146,6 @@ TEST_IN_FIXTURE(two_that_wait_are_notified_once_in_all)
 /* A grant that nobody claims is a hold of which nobody was told. */
 TEST_IN_FIXTURE(unclaimed_grant_is_not_reported)
 {
-    struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
     fixture_lock(&fixture->here, "n", "token", FIXTURE_TTL_MS);
     struct answer waiting = {.gone = false};
@@ -190,7 +188,6 @@ static void assert_no_more(struct locks_fixture *fixture, int count)
 
 TEST_IN_FIXTURE(batond_that_granted_notices_the_expiry)
 {
-    struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
     await_reported(fixture, 1);
     assert_int_equal(fixture->here.expired.count, 1);
@@ -207,7 +204,6 @@ TEST_IN_FIXTURE(hold_ended_or_renewed_elsewhere_is_not_reported)
         ENDS_LATER_MS = 7000
     }; /* the first is longer than what is done before */
     static const char *const NAMES[] = {"n", "m", "o", "renewed", "left"};
-    struct locks_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
         fixture_lock(&fixture->here, NAMES[i], "token", ENDS_MS);
     fixture_release(&fixture->there, "n", "token");
@@ -226,7 +222,6 @@ TEST_IN_FIXTURE(hold_ended_or_renewed_elsewhere_is_not_reported)
 /* One of them ends, and is told, before the other. */
 TEST_IN_FIXTURE(all_shared_holds_are_reported)
 {
-    struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
         struct acquire request = fixture_request("n", i ? "later" : "soon", TTL_MS + i * 400);
         request.owner = request.token;
@@ -243,7 +238,6 @@ TEST_IN_FIXTURE(all_shared_holds_are_reported)
 
 TEST_IN_FIXTURE(release_of_one_share_leaves_end_of_other)
 {
-    struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
         struct acquire request =
             fixture_request("n", i ? "ends" : "released", i ? TTL_MS * 5 : FIXTURE_TTL_MS);
@@ -259,7 +253,6 @@ TEST_IN_FIXTURE(release_of_one_share_leaves_end_of_other)
 /* A wait that was granted by a message, and one that was granted by the reply to a release. */
 TEST_IN_FIXTURE(expiry_of_a_hold_that_was_waited_for_is_noticed)
 {
-    struct locks_fixture *fixture = *state;
     struct site *releasers[] = {&fixture->here, &fixture->there};
     for (int i = 0; i < 2; i++) {
         struct answer answer = {0};
@@ -280,7 +273,6 @@ TEST_IN_FIXTURE(expiry_of_a_hold_that_was_waited_for_is_noticed)
 /* Whoever releases twice has nothing to do with who got the name in between. */
 TEST_IN_FIXTURE(a_repeated_release_forgets_no_other_hold)
 {
-    struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "first", FIXTURE_TTL_MS);
     fixture_release(&fixture->here, "n", "first");
     fixture_lock(&fixture->here, "n", "second", TTL_MS * 5);
@@ -291,7 +283,6 @@ TEST_IN_FIXTURE(a_repeated_release_forgets_no_other_hold)
 /* A key of somebody else's, by the name's own key, fails alone. */
 TEST_IN_FIXTURE(a_foreign_key_does_not_hide_the_others)
 {
-    struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "foreign", "token", 3000);
     fixture_lock(&fixture->here, "n", "token", 3000);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{foreign}"));

@@ -115,7 +115,6 @@ static int64_t scans(struct locks_fixture *fixture)
 
 TEST_IN_FIXTURE(all_that_is_held_is_reported_first)
 {
-    struct locks_fixture *fixture = *state;
     lock(&fixture->there, "job/1");
     lock(&fixture->there, "job/{2}%");
     lock(&fixture->there, "job/gone");
@@ -135,7 +134,6 @@ TEST_IN_FIXTURE(all_that_is_held_is_reported_first)
 /* By the version that an answer gives, each change is told, whether it was watched or not. */
 TEST_IN_FIXTURE(no_change_is_missed)
 {
-    struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "n");
     lock(&fixture->there, "n1");
     lock(&fixture->here, "n2");
@@ -165,7 +163,6 @@ TEST_IN_FIXTURE(no_change_is_missed)
 
 TEST_IN_FIXTURE(a_renewal_is_no_change)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     lock(&fixture->there, "n");
     begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
@@ -180,7 +177,6 @@ TEST_IN_FIXTURE(a_renewal_is_no_change)
 /* Nothing runs in Redis when a hold ends, and nobody else asks. */
 TEST_IN_FIXTURE(an_expiry_is_reported)
 {
-    struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "");
     for (int i = 0; i < 2; i++) {
         int64_t begun = clock_ms();
@@ -197,7 +193,6 @@ TEST_IN_FIXTURE(an_expiry_is_reported)
 /* Of a lock that is held and does not change, too, the end is known beforehand. */
 TEST_IN_FIXTURE(an_expiry_of_what_was_there_is_reported)
 {
-    struct locks_fixture *fixture = *state;
     int64_t granted = clock_ms();
     fixture_lock(&fixture->there, "n", TOKEN, 4000);
     fixture_lock(&fixture->there, "m", TOKEN, FIXTURE_TTL_MS);
@@ -211,7 +206,6 @@ TEST_IN_FIXTURE(an_expiry_of_what_was_there_is_reported)
 TEST_IN_FIXTURE(a_renewed_hold_is_not_reported_as_ended)
 {
     enum { ENDS_MS = 4000, ENDS_LATER_MS = 5000 };
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     fixture_lock(&fixture->there, "n", TOKEN, ENDS_MS);
     begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
@@ -225,7 +219,6 @@ TEST_IN_FIXTURE(a_renewed_hold_is_not_reported_as_ended)
 
 TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
 {
-    struct locks_fixture *fixture = *state;
     lock(&fixture->there, "before");
     int64_t version = current(&fixture->there, "");
     lock(&fixture->there, "held");
@@ -241,7 +234,6 @@ TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
 /* Whoever asks again at once, as a stream does, costs Redis no scan. */
 TEST_IN_FIXTURE(only_the_first_watch_scans)
 {
-    struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "job/");
     int64_t before = scans(fixture);
     char name[16];
@@ -264,7 +256,6 @@ TEST_IN_FIXTURE(only_the_first_watch_scans)
 /* What one answer leaves out, the next ones tell: the oldest first. */
 TEST_IN_FIXTURE(a_limit_tears_nothing_apart)
 {
-    struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "");
     char name[16];
     for (int i = 0; i < 25; i++) {
@@ -297,7 +288,6 @@ static int held_among(const struct observed *observed)
 TEST_IN_FIXTURE(snapshot_comes_in_pages)
 {
     enum { PAGES = 5, PAGE = 5 };
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     char name[16];
     int held = 0;
@@ -323,7 +313,6 @@ TEST_IN_FIXTURE(snapshot_comes_in_pages)
 
 TEST_IN_FIXTURE(many_watches_learn_of_one_change)
 {
-    struct locks_fixture *fixture = *state;
     enum { MANY = 20 };
     struct observed *observed = calloc(MANY, sizeof *observed);
     int64_t version = current(&fixture->here, "");
@@ -343,7 +332,6 @@ TEST_IN_FIXTURE(many_watches_learn_of_one_change)
 
 TEST_IN_FIXTURE(a_watch_that_nobody_wants_is_silent)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed starting, waiting, other;
     int64_t version = current(&fixture->here, "");
     begin(&waiting, &fixture->here, "", version, FIXTURE_TTL_MS, 10);
@@ -360,7 +348,6 @@ TEST_IN_FIXTURE(a_watch_that_nobody_wants_is_silent)
 
 TEST_IN_FIXTURE(a_server_that_drains_answers)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     fixture_settle(&fixture->here);
@@ -378,7 +365,6 @@ static struct watched_prefix *watched_by(struct site *site)
 TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
 {
     enum { SECOND = 1000000 };
-    struct locks_fixture *fixture = *state;
     lock(&fixture->there, "held");
     lock(&fixture->there, "freed");
     release(&fixture->there, "freed");
@@ -400,7 +386,6 @@ TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
 /* So many names that not all can be remembered once they are free. */
 TEST_IN_FIXTURE(memory_is_bounded)
 {
-    struct locks_fixture *fixture = *state;
     enum { MANY = 5000, AT_ONCE = 100 };
     int64_t version = current(&fixture->there, "");
     struct answer *answers = calloc(MANY, sizeof *answers);
@@ -429,7 +414,6 @@ TEST_IN_FIXTURE(memory_is_bounded)
 
 TEST_IN_FIXTURE(without_redis_it_is_unavailable)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed waiting;
     int64_t begun = clock_ms();
     begin(&waiting, &fixture->here, "", current(&fixture->here, ""), 4000, 10);
@@ -449,7 +433,6 @@ TEST_IN_FIXTURE(without_redis_it_is_unavailable)
 /* What Redis could not tell in time is found out: both what is held and what is free again. */
 TEST_IN_FIXTURE(change_while_nobody_listens_is_reported)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     lock(&fixture->there, "old");
     release(&fixture->there, "old");
@@ -474,7 +457,6 @@ TEST_IN_FIXTURE(change_while_nobody_listens_is_reported)
 
 TEST_IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection)
 {
-    struct locks_fixture *fixture = *state;
     static struct observed observed;
     static const char *const LOST[] = {"pubsub", "normal"}, *const NAMES[] = {"n", "m"};
     for (int i = 0; i < 2; i++) {
@@ -536,7 +518,6 @@ TEST_IN_FIXTURE(many_names_take_many_turns)
 {
     enum { MANY = 50000, TURNS = MANY / 2000 };
     static struct observed observed;
-    struct locks_fixture *fixture = *state;
     lock(&fixture->there, "few/1");
     current(&fixture->here, "");
     know(&fixture->here, MANY);

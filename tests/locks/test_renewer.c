@@ -69,7 +69,6 @@ static void stop(struct kept *kept)
 
 TEST_IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     int64_t begun = clock_ms(); /* before the loop looks at its clock, from when the first counts */
     struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
@@ -90,7 +89,6 @@ TEST_IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept)
 TEST_IN_FIXTURE(a_hold_with_little_left_is_renewed_soon)
 {
     enum { LITTLE_MS = TTL_MS };
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
     keep(&kept, fixture, LITTLE_MS);
@@ -104,7 +102,6 @@ TEST_IN_FIXTURE(a_hold_with_little_left_is_renewed_soon)
 /* With FIXTURE_TTL_MS no renewal is due while a test goes on. */
 TEST_IN_FIXTURE(connection_learns_at_once_who_else_ends_its_hold)
 {
-    struct locks_fixture *fixture = *state;
     struct acquire request = fixture_request("n", TOKEN, FIXTURE_TTL_MS);
     request.of_connection = true;
     for (int i = 0; i < 2; i++) {
@@ -123,7 +120,6 @@ TEST_IN_FIXTURE(connection_learns_at_once_who_else_ends_its_hold)
 TEST_IN_FIXTURE(hold_of_connection_in_hold_set_is_lost_at_once)
 {
     static const char OTHER[] = "another-token-0123456789";
-    struct locks_fixture *fixture = *state;
     struct kept broken = {0}, released = {0};
     const char *const tokens[] = {TOKEN, OTHER};
     struct kept *const all[] = {&broken, &released};
@@ -164,7 +160,6 @@ static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64
 /* It ends by the clock of Redis, which may be ahead: here by ten minutes. */
 TEST_IN_FIXTURE(end_by_max_held_is_reported_before_own_clock_has_it)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     keep_bounded(&kept, fixture, FIXTURE_TTL_MS);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{n}"));
@@ -176,7 +171,6 @@ TEST_IN_FIXTURE(end_by_max_held_is_reported_before_own_clock_has_it)
 TEST_IN_FIXTURE(break_of_bounded_hold_is_not_reported_as_its_end)
 {
     enum { MORE_MS = 50 };
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     keep_bounded(&kept, fixture, FIXTURE_TTL_MS + MORE_MS);
     assert_in_range(kept.ttl_ms, 1, FIXTURE_TTL_MS - 1);
@@ -188,7 +182,6 @@ TEST_IN_FIXTURE(break_of_bounded_hold_is_not_reported_as_its_end)
 
 TEST_IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back)
 {
-    struct locks_fixture *fixture = *state;
     static const char *const TYPES[] = {"normal", "pubsub"};
     for (int i = 0; i < 2; i++) {
         char kill[40];
@@ -205,7 +198,6 @@ TEST_IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back)
 
 TEST_IN_FIXTURE(a_short_loss_of_redis_loses_nothing)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
     keep(&kept, fixture, 6000); /* which counts until it has been renewed */
@@ -223,7 +215,6 @@ TEST_IN_FIXTURE(a_short_loss_of_redis_loses_nothing)
 /* Nobody may believe in a hold for longer than Redis surely keeps it. */
 TEST_IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     int64_t begun = clock_ms(); /* before the renewal is sent, from when the TTL counts */
@@ -243,7 +234,6 @@ TEST_IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time)
 
 TEST_IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {.stop_at = 2};
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     keep(&kept, fixture, TTL_MS);
@@ -262,7 +252,6 @@ static void on_lost_stop(void *context, const char *why, const struct hold_end *
 
 TEST_IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     const struct renewer_events events = {&kept, on_renewed, on_lost_stop};
     kept.renewer =
@@ -273,7 +262,6 @@ TEST_IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event)
 
 TEST_IN_FIXTURE(a_renewer_can_be_stopped_with_a_renewal_under_way)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     uint64_t calls = store_figures(fixture->here.store).calls;
@@ -291,7 +279,6 @@ TEST_IN_FIXTURE(a_renewer_can_be_stopped_with_a_renewal_under_way)
 /* Whoever keeps a hold for a client that was not told of it yet can still take it back. */
 TEST_IN_FIXTURE(a_kept_hold_can_still_be_taken_back)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     keep(&kept, fixture, TTL_MS);

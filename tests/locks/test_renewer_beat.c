@@ -57,7 +57,6 @@ static void keep(struct kept *kept, struct locks_fixture *fixture)
 /* By its TTL alone the first renewal would come after twenty minutes. */
 TEST_IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     int64_t begun = clock_ms();
     keep(&kept, fixture);
@@ -68,7 +67,6 @@ TEST_IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence)
 
 TEST_IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     keep(&kept, fixture);
     fixture_await(fixture, &kept.renewed, 1);
@@ -78,7 +76,6 @@ TEST_IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon)
 
 TEST_IN_FIXTURE(silence_is_reported_while_redis_does_not_answer)
 {
-    struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     keep(&kept, fixture);
     fixture_await(fixture, &kept.renewed, 1);
@@ -116,7 +113,6 @@ static void late_answer(void)
 /* Redis may have renewed it right after it was asked. */
 TEST_IN_FIXTURE(renewed_hold_ends_its_ttl_after_the_renewal_was_sent)
 {
-    struct locks_fixture *fixture = *state;
     struct locks *locks = fixture->here.locks;
     struct kept kept = {0};
     const struct engine *engine = locks->engine;

@@ -98,7 +98,6 @@ static void release(struct outcome *outcome, struct site *site, const char *cons
 
 TEST_IN_FIXTURE(all_are_held_in_order_for_their_ttl)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     acquire(&outcome, &fixture->here, NAMES("b", "a/", "a", "\xc3\xa9", "B"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
@@ -118,7 +117,6 @@ TEST_IN_FIXTURE(all_are_held_in_order_for_their_ttl)
 
 TEST_IN_FIXTURE(a_refusal_leaves_nothing_behind)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_lock(&fixture->there, "c", OTHER, FIXTURE_TTL_MS);
     acquire(&outcome, &fixture->here, NAMES("d", "c", "b", "a"), TOKEN);
@@ -137,7 +135,6 @@ TEST_IN_FIXTURE(a_refusal_leaves_nothing_behind)
 
 TEST_IN_FIXTURE(a_repeat_reports_what_is_held)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome first, again;
     acquire(&first, &fixture->here, NAMES("a", "b"), TOKEN);
     acquire(&again, &fixture->there, NAMES("b", "a"), TOKEN);
@@ -153,7 +150,6 @@ TEST_IN_FIXTURE(a_repeat_reports_what_is_held)
  * have set another TTL since. */
 TEST_IN_FIXTURE(a_repeat_lengthens_but_never_shortens)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     fixture_renew(&fixture->here, "a", TOKEN, 2 * FIXTURE_TTL_MS);
@@ -171,7 +167,6 @@ TEST_IN_FIXTURE(a_repeat_lengthens_but_never_shortens)
 
 TEST_IN_FIXTURE(a_refusal_keeps_what_was_held_before)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     fixture_break(&fixture->here, "b");
@@ -186,7 +181,6 @@ TEST_IN_FIXTURE(a_refusal_keeps_what_was_held_before)
 /* The set of names belongs to the token, too, in any order. */
 TEST_IN_FIXTURE(token_of_another_set_of_names_is_in_use)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
     acquire(&outcome, &fixture->there, NAMES("c", "a"), TOKEN);
@@ -207,7 +201,6 @@ TEST_IN_FIXTURE(token_of_another_set_of_names_is_in_use)
 /* Where one cannot be read, that is what is said of all. */
 TEST_IN_FIXTURE(damage_counts_more_than_not_held)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     redis_process_integer(&fixture->redis, "RPUSH baton:{a} not-ours");
     release(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
@@ -220,7 +213,6 @@ TEST_IN_FIXTURE(damage_counts_more_than_not_held)
 /* Three names: three are asked for, then two renewed. The client goes at every point of that. */
 TEST_IN_FIXTURE(a_client_that_goes_leaves_nothing_behind)
 {
-    struct locks_fixture *fixture = *state;
     for (uint64_t phase = 0; phase < 5; phase++) {
         struct outcome outcome;
         uint64_t calls = store_figures(fixture->here.store).calls;
@@ -238,7 +230,6 @@ TEST_IN_FIXTURE(a_client_that_goes_leaves_nothing_behind)
 /* Whatever is granted when the reply cannot be sent any more can be taken back. */
 TEST_IN_FIXTURE(grants_of_several_can_be_taken_back)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     for (size_t i = 0; i < 3; i++)
@@ -252,7 +243,6 @@ TEST_IN_FIXTURE(grants_of_several_can_be_taken_back)
 /* The connection to Redis is lost with a grant under way: nothing outlives the claim window. */
 TEST_IN_FIXTURE(a_lost_connection_leaves_nothing_behind)
 {
-    struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
     for (uint64_t phase = 1; phase < 5; phase++) {
         struct outcome outcome;
@@ -292,7 +282,6 @@ static void assert_nothing_left(struct locks_fixture *fixture, const char *name)
 TEST_IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has)
 {
     enum { CLAIM_MS = 5000 };
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_reopen(fixture, CLAIM_MS, FIXTURE_LEASE_MS);
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
@@ -322,7 +311,6 @@ TEST_IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has)
  * longer than max_held. */
 TEST_IN_FIXTURE(terms_of_all_begin_when_the_last_is_held)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     struct answer early;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
@@ -351,7 +339,6 @@ TEST_IN_FIXTURE(terms_of_all_begin_when_the_last_is_held)
 /* What the first request has got has more time left than the TTL that is asked for. */
 TEST_IN_FIXTURE(repeat_begins_the_terms_that_have_not_begun)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome first, second;
     const struct acquire asked = {
         .ttl_ms = 1, .wait_ms = FIXTURE_TTL_MS, .at_least_ms = FIXTURE_TTL_MS};
@@ -370,7 +357,6 @@ TEST_IN_FIXTURE(repeat_begins_the_terms_that_have_not_begun)
 
 TEST_IN_FIXTURE(the_wait_is_one_for_all)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_lock(&fixture->there, "a", OTHER, 200);
     int64_t begun = clock_ms(); /* before the loop looks at its clock, from when the wait counts */
@@ -386,7 +372,6 @@ TEST_IN_FIXTURE(the_wait_is_one_for_all)
 
 TEST_IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 1);
@@ -399,7 +384,6 @@ TEST_IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout)
 
 TEST_IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
@@ -414,7 +398,6 @@ TEST_IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind)
 TEST_IN_FIXTURE(name_is_held_early_no_longer_than_asked)
 {
     enum { ASKED_MS = FIXTURE_CLAIM_MS / 2 };
-    struct locks_fixture *fixture = *state;
     struct outcome first, again;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin_as(&first, &fixture->here, NAMES("a", "b"), TOKEN,
@@ -433,7 +416,6 @@ TEST_IN_FIXTURE(name_is_held_early_no_longer_than_asked)
 
 TEST_IN_FIXTURE(a_repeat_takes_over_from_the_first_request)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome first, again;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin(&first, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
@@ -457,7 +439,6 @@ TEST_IN_FIXTURE(a_repeat_takes_over_from_the_first_request)
 
 TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_has)
 {
-    struct locks_fixture *fixture = *state;
     struct outcome outcome;
     fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
@@ -471,7 +452,6 @@ TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_has)
 /* Many callers, each with names in an order of its own, on two servers: all get them in turn. */
 TEST_IN_FIXTURE(callers_never_wait_for_each_other)
 {
-    struct locks_fixture *fixture = *state;
     enum { CALLERS = 6 };
     static const char *const ORDERS[CALLERS][4] = {
         {"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}, {"c", "a"}, {"b", "c"}, {"a", "c", "b"}};

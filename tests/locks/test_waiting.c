@@ -98,10 +98,9 @@ static uint64_t calls_of(struct locks_fixture *fixture)
     return store_figures(fixture->here.store).calls + store_figures(fixture->there.store).calls;
 }
 
-TEST_WITH(waiters_of_two_servers_are_granted_in_order_of_arrival, start_held, fixture_stop)
+TEST_ON_FIXTURE(waiters_of_two_servers_are_granted_in_order_of_arrival, start_held, fixture_stop)
 {
     enum { COUNT = 5 };
-    struct locks_fixture *fixture = *state;
     struct guest guests[COUNT];
     for (int i = 0; i < COUNT; i++) {
         queue_up(&guests[i], i % 2 ? &fixture->here : &fixture->there, i, i + 1);
@@ -123,9 +122,8 @@ TEST_WITH(waiters_of_two_servers_are_granted_in_order_of_arrival, start_held, fi
 }
 
 /* Where the release and the next waiter are at one server, its answer is all it takes. */
-TEST_WITH(a_hand_over_within_a_server_is_one_command, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_hand_over_within_a_server_is_one_command, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest first, second;
     queue_up(&first, &fixture->here, 1, 1);
     queue_up(&second, &fixture->there, 2, 2);
@@ -148,7 +146,6 @@ TEST_WITH(a_hand_over_within_a_server_is_one_command, start_held, fixture_stop)
 /* The hold lasts as long as its token's last request said, be that one that does not wait. */
 TEST_IN_FIXTURE(a_hand_over_within_a_server_reports_the_ttl_that_redis_has)
 {
-    struct locks_fixture *fixture = *state;
     for (int others = 0; others < 2; others++) {
         struct guest guest, other;
         fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
@@ -170,9 +167,8 @@ TEST_IN_FIXTURE(a_hand_over_within_a_server_reports_the_ttl_that_redis_has)
 }
 
 /* The server that hears of the loss of its own waiter's client does not keep the lock for it. */
-TEST_WITH(a_hand_over_within_a_server_looks_for_the_client, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_hand_over_within_a_server_looks_for_the_client, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest gone, next;
     queue_up(&gone, &fixture->here, 1, 1);
     queue_up(&next, &fixture->here, 2, 2);
@@ -186,10 +182,9 @@ TEST_WITH(a_hand_over_within_a_server_looks_for_the_client, start_held, fixture_
 }
 
 /* The server has a tick planned for the end of the hold before, which was long. */
-TEST_WITH(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_stop)
+TEST_ON_FIXTURE(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_stop)
 {
     enum { TTL_MS = 300 };
-    struct locks_fixture *fixture = *state;
     struct guest first = {.site = &fixture->there}, next;
     first.request = fixture_request("n", "guest-00000000000000001", TTL_MS);
     first.request.owner = slice_of("first");
@@ -205,9 +200,8 @@ TEST_WITH(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_sto
 }
 
 /* The server that has renewed would look after the end for a while. */
-TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixture_stop)
+TEST_ON_FIXTURE(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     struct site renewer;
     queue_up(&guest, &fixture->there, 1, 1);
@@ -220,7 +214,6 @@ TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixtur
 /* In every phase: before Redis has seen it, and with its answer on the way. */
 TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
 {
-    struct locks_fixture *fixture = *state;
     struct guest gone;
     wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0); /* will be granted */
     locks_abandon(gone.waiter);
@@ -239,7 +232,6 @@ TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
  * suspected as well, and shows that it is there: at once, not with its next heartbeat. */
 TEST_IN_FIXTURE(a_grant_that_nobody_claims_costs_a_sibling_no_time)
 {
-    struct locks_fixture *fixture = *state;
     struct guest gone, next;
     fixture_reopen(fixture, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
     site_close(&fixture->there);
@@ -258,9 +250,8 @@ TEST_IN_FIXTURE(a_grant_that_nobody_claims_costs_a_sibling_no_time)
 
 /* A request read late, of a client that has gone, must not take the place of the one it sent since.
  */
-TEST_WITH(a_client_that_has_gone_is_not_even_queued, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_client_that_has_gone_is_not_even_queued, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest live, late;
     queue_up(&live, &fixture->there, 1, 1);
     late = (struct guest){.site = &fixture->here, .answer = {.gone = true}};
@@ -274,9 +265,8 @@ TEST_WITH(a_client_that_has_gone_is_not_even_queued, start_held, fixture_stop)
 }
 
 /* "Wake-ups dropped while pub/sub reconnects": Redis documentation. */
-TEST_WITH(a_grant_made_while_the_inbox_was_cut_is_found, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_grant_made_while_the_inbox_was_cut_is_found, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     queue_up(&guest, &fixture->there, 1, 1);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
@@ -295,7 +285,6 @@ static void notify(struct locks *locks, const char *message)
  */
 TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
 {
-    struct locks_fixture *fixture = *state;
     struct guest first, second;
     fixture_lock(&fixture->here, "n", HOLDER, 5000);
     queue_up(&first, &fixture->here, 1, 1);
@@ -312,9 +301,8 @@ TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
 }
 
 /* A Redis that has lost its data gets all of them again. */
-TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture_stop)
+TEST_ON_FIXTURE(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest first, second;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
     queue_up(&first, &fixture->here, 1, 1);
@@ -325,9 +313,8 @@ TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture
     assert_granted(fixture, &second);
 }
 
-TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     wait_as(&guest, &fixture->here, 1, 4000, 0);
     await_queue(fixture, 1);
@@ -340,9 +327,8 @@ TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
 }
 
 /* Heartbeats keep a waiter alive for longer than the lease... */
-TEST_WITH(a_waiter_outlives_the_lease_while_its_server_lives, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_waiter_outlives_the_lease_while_its_server_lives, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
     queue_up(&guest, &fixture->there, 1, 1);
@@ -354,9 +340,8 @@ TEST_WITH(a_waiter_outlives_the_lease_while_its_server_lives, start_held, fixtur
 
 /* ... but after a pause that was too long Redis has dropped it, and is asked again. That a newer
  * request of the same server is known there must not hide it. */
-TEST_WITH(a_server_that_slept_too_long_queues_all_its_waiters_again, start_held, fixture_stop)
+TEST_ON_FIXTURE(a_server_that_slept_too_long_queues_all_its_waiters_again, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest first, late;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
     queue_up(&first, &fixture->there, 1, 1);
@@ -391,7 +376,6 @@ static bool all_leases_are_renewed(struct site *site)
 TEST_IN_FIXTURE(names_are_renewed_in_batches_by_heartbeats)
 {
     enum { NAMES = 150 };
-    struct locks_fixture *fixture = *state;
     struct guest *guests = calloc(NAMES, sizeof *guests);
     char names[NAMES][24];
     for (int i = 0; i < NAMES; i++) {
@@ -418,7 +402,6 @@ TEST_IN_FIXTURE(names_are_renewed_in_batches_by_heartbeats)
 /* What was granted while it was told of the drain, it cannot know of: that is to be claimed. */
 TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_is_just_granted)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
     locks_drain(fixture->there.locks);
@@ -440,9 +423,8 @@ static void read_grant(redisContext *link, char *ret_message, size_t size)
 
 /* A server hears of a grant for an attempt that it does not have. The server that has it does
  * nothing, since its client has gone. */
-TEST_WITH(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
+TEST_ON_FIXTURE(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest gone, next;
     char message[120];
     redisContext *link = redisConnectUnix(fixture->redis.socket);
@@ -464,9 +446,8 @@ TEST_WITH(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
     locks_abandon(gone.waiter);
 }
 
-TEST_WITH(grant_to_older_attempt_leaves_later_one, start_held, fixture_stop)
+TEST_ON_FIXTURE(grant_to_older_attempt_leaves_later_one, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
     assert_int_equal(guest.answer.count, 0);
@@ -480,9 +461,8 @@ TEST_WITH(grant_to_older_attempt_leaves_later_one, start_held, fixture_stop)
 }
 
 /* The reply that is on its way may be older than the message. */
-TEST_WITH(message_before_reply_asks_again, start_held, fixture_stop)
+TEST_ON_FIXTURE(message_before_reply_asks_again, start_held, fixture_stop)
 {
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     uint64_t calls = store_figures(fixture->here.store).calls;
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
@@ -492,7 +472,7 @@ TEST_WITH(message_before_reply_asks_again, start_held, fixture_stop)
     locks_abandon(guest.waiter);
 }
 
-TEST_WITH(odd_messages_do_nothing, start_held, fixture_stop)
+TEST_ON_FIXTURE(odd_messages_do_nothing, start_held, fixture_stop)
 {
     static const char *const MESSAGES[] = {"",
                                            "g",
@@ -512,7 +492,6 @@ TEST_WITH(odd_messages_do_nothing, start_held, fixture_stop)
                                            "c 7 baton:{n}",
                                            "s",
                                            "s baton:{m}"};
-    struct locks_fixture *fixture = *state;
     struct guest guest;
     queue_up(&guest, &fixture->here, 1, 1);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)

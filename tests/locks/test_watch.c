@@ -35,7 +35,6 @@ static int64_t version_of(struct locks_fixture *fixture)
 /* Grant, renewal (no event), release, expiry and break, made through either server. */
 TEST_IN_FIXTURE(every_change_is_reported_as_it_happens)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     struct site *sites[] = {&fixture->here, &fixture->there};
     const char *const tokens[][2] = {{"first-of-here-0123456789", "second-of-here-012345678"},
@@ -64,7 +63,6 @@ TEST_IN_FIXTURE(every_change_is_reported_as_it_happens)
 
 TEST_IN_FIXTURE(an_expiry_is_reported)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t begun = clock_ms();
     struct answer hold = fixture_lock_and_close(fixture, "n", HOLDER, 300);
@@ -79,7 +77,6 @@ TEST_IN_FIXTURE(an_expiry_is_reported)
 TEST_IN_FIXTURE(many_watches_cost_one_look)
 {
     enum { COUNT = 200 };
-    struct locks_fixture *fixture = *state;
     struct answer *answers = calloc(COUNT, sizeof *answers);
     int64_t before = version_of(fixture);
     for (int i = 0; i < COUNT; i++)
@@ -97,7 +94,6 @@ TEST_IN_FIXTURE(many_watches_cost_one_look)
 TEST_IN_FIXTURE(watches_that_follow_each_other_cost_one_look_a_change)
 {
     enum { CHANGES = 20, STREAMS = 2 };
-    struct locks_fixture *fixture = *state;
     struct answer answers[STREAMS];
     struct watch *watches[STREAMS];
     int64_t known = version_of(fixture);
@@ -123,7 +119,6 @@ TEST_IN_FIXTURE(watches_that_follow_each_other_cost_one_look_a_change)
 
 TEST_IN_FIXTURE(a_change_between_two_watches_is_reported)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t known = version_of(fixture);
     for (int pause_ms = 0; pause_ms < 50; pause_ms += 10) {
@@ -143,7 +138,6 @@ TEST_IN_FIXTURE(a_change_between_two_watches_is_reported)
 
 TEST_IN_FIXTURE(a_server_that_stops_does_not_wait_for_the_next_watch)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
@@ -156,7 +150,6 @@ TEST_IN_FIXTURE(a_server_that_stops_does_not_wait_for_the_next_watch)
 /* The second watch has not asked Redis itself. */
 TEST_IN_FIXTURE(a_change_while_the_inbox_was_cut_is_reported_to_a_watch_that_follows)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
@@ -179,7 +172,6 @@ static void notify(struct locks *locks, const char *message)
 /* What the look may not have seen yet is not forgotten with the watch that it was for. */
 TEST_IN_FIXTURE(a_change_notified_while_nobody_watches_makes_the_next_one_look)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer, gone;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
@@ -198,7 +190,6 @@ TEST_IN_FIXTURE(a_change_notified_while_nobody_watches_makes_the_next_one_look)
 /* As a watch that has looked itself: it waits until Redis is back. */
 TEST_IN_FIXTURE(a_watch_that_did_not_look_outlives_a_look_that_failed)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
@@ -219,7 +210,6 @@ TEST_IN_FIXTURE(a_watch_that_did_not_look_outlives_a_look_that_failed)
 /* Watching costs nothing for longer than it lasts: a watched name that is free goes, too. */
 TEST_IN_FIXTURE(a_watch_outlives_the_lease)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, 400);
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
@@ -230,7 +220,6 @@ TEST_IN_FIXTURE(a_watch_outlives_the_lease)
 
 TEST_IN_FIXTURE(a_drain_answers_who_watches)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer, late;
     int64_t version = version_of(fixture);
     watch(&fixture->here, &answer, version, PATIENCE_MS);
@@ -243,7 +232,6 @@ TEST_IN_FIXTURE(a_drain_answers_who_watches)
 
 TEST_IN_FIXTURE(without_redis_a_watch_is_refused_at_once)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     redis_process_freeze(&fixture->redis);
     watch(&fixture->here, &answer, 0, PATIENCE_MS);

@@ -49,7 +49,6 @@ static struct waiter *queue_up(struct site *site, struct answer *answer)
 
 TEST_IN_FIXTURE(watch_of_hold_is_answered_when_that_hold_ends)
 {
-    struct locks_fixture *fixture = *state;
     for (int i = 0; i < 3; i++) {
         struct answer answer;
         struct acquire request = fixture_request("n", MINE, i == 2 ? 500 : FIXTURE_TTL_MS);
@@ -72,7 +71,6 @@ TEST_IN_FIXTURE(watch_of_hold_is_answered_when_that_hold_ends)
 
 TEST_IN_FIXTURE(watch_of_token_without_hold_is_answered_at_once)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer;
     share(&fixture->there, OTHER);
     watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
@@ -81,7 +79,6 @@ TEST_IN_FIXTURE(watch_of_token_without_hold_is_answered_at_once)
 
 TEST_IN_FIXTURE(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over)
 {
-    struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
         struct answer answer, waiting;
         fixture_lock(&fixture->there, "n", OTHER, FIXTURE_TTL_MS);
@@ -105,7 +102,6 @@ TEST_IN_FIXTURE(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over
 
 TEST_IN_FIXTURE(watch_of_hold_is_answered_when_waiting_begins_and_ends)
 {
-    struct locks_fixture *fixture = *state;
     struct site *const sites[] = {&fixture->here, &fixture->there};
     fixture_lock(&fixture->here, "n", MINE, FIXTURE_TTL_MS);
     for (int i = 0; i < 2; i++) {
@@ -126,7 +122,6 @@ TEST_IN_FIXTURE(watch_of_hold_is_answered_when_waiting_begins_and_ends)
 
 TEST_IN_FIXTURE(watch_that_was_ended_is_not_answered)
 {
-    struct locks_fixture *fixture = *state;
     struct answer answer, gone;
     fixture_lock(&fixture->here, "n", MINE, FIXTURE_TTL_MS);
     locks_unwatch(watch_mine(&fixture->here, &gone, (struct watch_for){.mine = true}));

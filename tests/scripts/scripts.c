@@ -48,9 +48,8 @@ int scripts_stop(void **state)
     return 0;
 }
 
-int scripts_clean(void **state)
+void scripts_reset(struct scripts *scripts)
 {
-    struct scripts *scripts = *state;
     redis_process_flush(&scripts->redis);
     scripts->link = scripts->redis.link;
     scripts->retention_ms = HOUR_MS;
@@ -61,14 +60,23 @@ int scripts_clean(void **state)
     scripts->cut_at = 0;
     scripts->was_cut = false;
     scripts->keys_were_lost = false;
+}
+
+void scripts_reset_with_own_clock(struct scripts *scripts)
+{
+    scripts_reset(scripts);
+    scripts->clock_us = redis_now(scripts);
+}
+
+int scripts_clean(void **state)
+{
+    scripts_reset(*state);
     return 0;
 }
 
 int scripts_clean_with_own_clock(void **state)
 {
-    struct scripts *scripts = *state;
-    scripts_clean(state);
-    scripts->clock_us = redis_now(scripts);
+    scripts_reset_with_own_clock(*state);
     return 0;
 }
 

@@ -129,13 +129,18 @@ int scripts_stop(void **state);
         return alone + tests_run(scripts_start_together, scripts_stop);                            \
     }
 int scripts_clean(void **state);
-
-/* As scripts_clean, and time stands still but for sleep_past: whatever the machine is busy with. */
 int scripts_clean_with_own_clock(void **state);
 
-/* Tests that begin so: on the time of Redis, and with a clock of their own. */
-#define TEST_ON_REDIS_TIME(name) TEST_WITH(name, scripts_clean, NULL)
-#define TEST_WITH_CLOCK(name)    TEST_WITH(name, scripts_clean_with_own_clock, NULL)
+/* What they do: an empty Redis. With a clock of its own, time stands still but for sleep_past,
+ * whatever the machine is busy with. */
+void scripts_reset(struct scripts *scripts);
+void scripts_reset_with_own_clock(struct scripts *scripts);
+
+/* Tests that begin so, with `scripts`: on the time of Redis, and with a clock of their own. */
+#define TEST_ON_SCRIPTS(name, setup, teardown)                                                     \
+    TEST_ON(struct scripts *scripts, name, setup, teardown)
+#define TEST_ON_REDIS_TIME(name) TEST_ON_SCRIPTS(name, scripts_clean, NULL)
+#define TEST_WITH_CLOCK(name)    TEST_ON_SCRIPTS(name, scripts_clean_with_own_clock, NULL)
 
 /* 0: no limit. */
 void scripts_limit_memory(struct scripts *scripts, int bytes);

@@ -6,7 +6,6 @@
 
 TEST_ON_REDIS_TIME(a_free_name_is_granted)
 {
-    struct scripts *scripts = *state;
     int64_t before = redis_now(scripts);
     struct answer granted =
         acquire(scripts, .token = "t", .owner = "me", .ttl_ms = 5000, .meta = "{\"a\":1}");
@@ -29,10 +28,9 @@ TEST_ON_REDIS_TIME(a_free_name_is_granted)
 /* Of a token that no request can have used before, less has to be looked up. */
 TEST_WITH_CLOCK(a_new_token_is_granted_the_same)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
         bool is_new = i == 1;
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         struct answer shared =
             acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2,
                     .ttl_ms = 2000, .meta = "{\"a\":1}", .attempt = "one", .token_is_new = is_new);
@@ -64,7 +62,6 @@ TEST_WITH_CLOCK(a_new_token_is_granted_the_same)
 
 TEST_WITH_CLOCK(an_exclusive_hold_excludes_everybody_else)
 {
-    struct scripts *scripts = *state;
     struct answer mine = acquire(scripts, .token = "a", .owner = "A", .meta = "{}");
     struct answer exclusive = acquire(scripts, .token = "b");
     assert_status(exclusive, "locked");
@@ -82,7 +79,6 @@ TEST_WITH_CLOCK(an_exclusive_hold_excludes_everybody_else)
 
 TEST_WITH_CLOCK(names_do_not_know_each_other)
 {
-    struct scripts *scripts = *state;
     assert_status(acquire(scripts, .name = "a", .token = "t1"), "granted");
     assert_status(acquire(scripts, .name = "b", .token = "t2"), "granted");
     assert_status(renew(scripts, "b", "t1", 0), "not_held");
@@ -92,7 +88,6 @@ TEST_WITH_CLOCK(names_do_not_know_each_other)
 
 TEST_WITH_CLOCK(shared_holds_admit_one_another)
 {
-    struct scripts *scripts = *state;
     struct answer one = acquire(scripts, .token = "a", .mode = "shared");
     struct answer two = acquire(scripts, .token = "b", .mode = "shared");
     struct answer three = acquire(scripts, .token = "c", .mode = "shared");
@@ -107,7 +102,6 @@ TEST_WITH_CLOCK(shared_holds_admit_one_another)
 
 TEST_WITH_CLOCK(a_limit_counts_the_holds_of_one_owner_too)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
     struct answer again =
         acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 2);
@@ -119,7 +113,6 @@ TEST_WITH_CLOCK(a_limit_counts_the_holds_of_one_owner_too)
 
 TEST_WITH_CLOCK(an_own_exclusive_hold_takes_no_place_of_the_limit)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .owner = "A", .reenters = true);
     assert_status(acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared",
                           .limit = 1),
@@ -132,7 +125,6 @@ TEST_WITH_CLOCK(an_own_exclusive_hold_takes_no_place_of_the_limit)
 /* So a limit can change while the lock is busy. */
 TEST_WITH_CLOCK(requests_go_by_their_own_limits)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
     acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
     struct answer other = acquire(scripts, .token = "c", .mode = "shared", .limit = 3);
@@ -157,7 +149,6 @@ TEST_WITH_CLOCK(requests_go_by_their_own_limits)
 
 TEST_WITH_CLOCK(permits_are_granted_all_or_none)
 {
-    struct scripts *scripts = *state;
     struct answer three =
         acquire(scripts, .token = "a", .mode = "shared", .limit = 5, .permits = 3);
     assert_status(three, "granted");
@@ -191,7 +182,6 @@ TEST_WITH_CLOCK(permits_are_granted_all_or_none)
 /* Those that want few do not pass the one that wants many. */
 TEST_WITH_CLOCK(waiter_for_many_permits_is_not_passed)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .permits = 2);
     acquire(scripts, .token = "b", .mode = "shared", .limit = 4);
     assert_status(acquire(scripts, .token = "many", .mode = "shared", .limit = 4, .permits = 4,
@@ -215,7 +205,6 @@ TEST_WITH_CLOCK(waiter_for_many_permits_is_not_passed)
 
 TEST_WITH_CLOCK(waiters_are_served_in_order_each_by_its_own_limit)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
     acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
     struct answer first =
@@ -234,7 +223,6 @@ TEST_WITH_CLOCK(waiters_are_served_in_order_each_by_its_own_limit)
 
 TEST_WITH_CLOCK(a_limit_is_gone_with_the_last_shared_hold)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared", .limit = 3);
     acquire(scripts, .token = "x", .owner = "A", .reenters = true);
     release(scripts, "n", "a");
@@ -249,7 +237,6 @@ TEST_WITH_CLOCK(a_limit_is_gone_with_the_last_shared_hold)
 
 TEST_WITH_CLOCK(an_owner_enters_again)
 {
-    struct scripts *scripts = *state;
     struct answer one =
         acquire(scripts, .token = "a", .owner = "A", .reenters = true, .ttl_ms = 10000);
     struct answer two = acquire(scripts, .token = "b", .owner = "A", .reenters = true,
@@ -272,7 +259,6 @@ TEST_WITH_CLOCK(an_owner_enters_again)
 /* An owner is a label: with the same one, two clients exclude each other. */
 TEST_WITH_CLOCK(same_owner_without_reentry_is_refused)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A");
     for (int is_new = 0; is_new < 2; is_new++)
         assert_status(acquire(scripts, .token = "b", .owner = "A", .token_is_new = is_new),
@@ -288,7 +274,6 @@ TEST_WITH_CLOCK(same_owner_without_reentry_is_refused)
 
 TEST_WITH_CLOCK(only_reader_of_same_owner_without_reentry_is_refused)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     assert_status(acquire(scripts, .token = "x", .owner = "A"), "locked");
     assert_status(acquire(scripts, .token = "x", .owner = "A", .reenters = true), "granted");
@@ -297,7 +282,6 @@ TEST_WITH_CLOCK(only_reader_of_same_owner_without_reentry_is_refused)
 /* Both wait; only who re-enters passes the queue. */
 TEST_WITH_CLOCK(waiters_of_same_owner_are_granted_in_turn_unless_they_reenter)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A");
     assert_status(acquire(scripts, .token = "b", .owner = "A", .server = "one"), "waiting");
     assert_status(acquire(scripts, .token = "c", .owner = "A", .server = "one"), "waiting");
@@ -314,7 +298,6 @@ TEST_WITH_CLOCK(waiters_of_same_owner_are_granted_in_turn_unless_they_reenter)
 
 TEST_WITH_CLOCK(only_that_owner_enters_again)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "owner", .reenters = true);
     assert_status(acquire(scripts, .token = "b", .owner = "owner2", .reenters = true), "locked");
     assert_status(acquire(scripts, .token = "b", .owner = "Owner", .reenters = true), "locked");
@@ -324,7 +307,6 @@ TEST_WITH_CLOCK(only_that_owner_enters_again)
 
 TEST_WITH_CLOCK(an_upgrade_needs_no_other_owner)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
     acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared");
     assert_status(acquire(scripts, .token = "x", .owner = "A", .reenters = true), "locked");
@@ -343,7 +325,6 @@ TEST_WITH_CLOCK(an_upgrade_needs_no_other_owner)
 
 TEST_WITH_CLOCK(a_downgrade_lets_others_share)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .owner = "A", .reenters = true);
     assert_status(acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared"),
                   "granted");
@@ -357,7 +338,6 @@ TEST_WITH_CLOCK(a_downgrade_lets_others_share)
 
 TEST_WITH_CLOCK(a_repeat_reports_the_hold_as_it_is)
 {
-    struct scripts *scripts = *state;
     struct answer granted =
         acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .ttl_ms = 20000);
     sleep_past(scripts, 20);
@@ -418,7 +398,6 @@ static void check_use(struct scripts *scripts, size_t i, const char *token, cons
 
 TEST_WITH_CLOCK(token_that_holds_is_refused_for_another_use)
 {
-    struct scripts *scripts = *state;
     for (int in_set = 0; in_set < 2; in_set++) {
         acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .set = 5);
         for (int i = 0; i < in_set; i++)
@@ -429,13 +408,12 @@ TEST_WITH_CLOCK(token_that_holds_is_refused_for_another_use)
         assert_status(renew(scripts, "n", "t", 0), "renewed");
         check_use(scripts, 0, "t", "holding");
         release(scripts, "n", "t");
-        scripts_clean(state);
+        scripts_reset(scripts);
     }
 }
 
 TEST_WITH_CLOCK(token_that_waits_is_refused_for_another_use)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     assert_status(acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7,
                           .set = 5, .server = "one"),
@@ -450,7 +428,6 @@ TEST_WITH_CLOCK(token_that_waits_is_refused_for_another_use)
 
 TEST_WITH_CLOCK(a_repeat_among_many_holds_counts_once)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     struct answer granted = acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
     for (int i = 0; i < 5; i++) {
@@ -467,7 +444,6 @@ TEST_WITH_CLOCK(a_repeat_among_many_holds_counts_once)
 
 TEST_WITH_CLOCK(a_released_token_is_refused)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "t");
     release(scripts, "n", "t");
     struct seen before = inspect(scripts, "n", "");
@@ -488,7 +464,6 @@ TEST_WITH_CLOCK(a_released_token_is_refused)
 
 TEST_WITH_CLOCK(a_refusal_changes_nothing)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 20000);
     int64_t keys = key_count(scripts);
     for (int i = 0; i < 3; i++)
@@ -503,7 +478,6 @@ TEST_WITH_CLOCK(a_refusal_changes_nothing)
 
 TEST_WITH_CLOCK(a_hold_lives_to_the_end_of_its_ttl)
 {
-    struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a", .ttl_ms = 150);
     sleep_until(scripts, first.fence + 149999);
     assert_status(acquire(scripts, .token = "b"), "locked");
@@ -517,7 +491,6 @@ TEST_ON_REDIS_TIME(names_may_hold_any_text)
                                         "%7D", "%7B",    "a}b{c", "*",      "[a-z]",
                                         "\\",  "ключ/🔒", "a b",   ":holds", "?"};
     enum { COUNT = sizeof NAMES / sizeof NAMES[0] };
-    struct scripts *scripts = *state;
     for (int i = 0; i < COUNT; i++) {
         assert_status(acquire(scripts, .name = NAMES[i], .token = "a", .mode = "shared"),
                       "granted");
@@ -536,7 +509,6 @@ TEST_ON_REDIS_TIME(names_may_hold_any_text)
 
 TEST_ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary)
 {
-    struct scripts *scripts = *state;
     char owner[129], token[129];
     memset(owner, 0xC3, 128);
     memset(token, 'z', 128);

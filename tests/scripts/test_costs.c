@@ -82,7 +82,6 @@ static struct costs costs_of(struct scripts *scripts, int waiters, size_t server
 
 TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_wait)
 {
-    struct scripts *scripts = *state;
     for (size_t servers = 1; servers <= 4; servers += 3) {
         costs_of(scripts, 1, 1);
         struct costs few = costs_of(scripts, 8, servers);
@@ -101,7 +100,6 @@ TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_wait)
  * whether its token was released, and the release before it remembered. */
 TEST_ON_REDIS_TIME(a_hand_over_to_the_only_one_costs_three_calls)
 {
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     acquire(scripts, .token = "a");
     for (int round = 0; round < 3; round++) {
@@ -118,7 +116,6 @@ TEST_ON_REDIS_TIME(a_hand_over_to_the_only_one_costs_three_calls)
 /* So do the others, whose server asks for the release and has the grant by the reply. */
 TEST_ON_REDIS_TIME(a_hand_over_by_the_reply_costs_the_same_however_many_wait)
 {
-    struct scripts *scripts = *state;
     for (int many = 3; many <= LONG_QUEUE; many += LONG_QUEUE - 3) {
         redis_process_flush(&scripts->redis);
         scripts->unwatched = true;
@@ -133,7 +130,6 @@ TEST_ON_REDIS_TIME(a_hand_over_by_the_reply_costs_the_same_however_many_wait)
 /* Nobody enters the holds of an owner that batond has made, so none of its waiters are sought. */
 TEST_ON_REDIS_TIME(a_hand_over_without_a_named_owner_costs_two_calls_less)
 {
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     for (size_t i = 0; i < 4; i++)
         acquire(scripts, .token = SERVERS[i], .attempt = SERVERS[i], .owner = MADE "x",
@@ -146,7 +142,6 @@ TEST_ON_REDIS_TIME(a_hand_over_without_a_named_owner_costs_two_calls_less)
 /* Who looks at a lock is told the first ten who wait, and pays for no more. */
 TEST_ON_REDIS_TIME(a_look_costs_the_same_however_many_wait)
 {
-    struct scripts *scripts = *state;
     int64_t costs[2];
     for (int many = 0; many < 2; many++) {
         redis_process_flush(&scripts->redis);
@@ -162,7 +157,6 @@ TEST_ON_REDIS_TIME(a_look_costs_the_same_however_many_wait)
 
 TEST_ON_REDIS_TIME(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls)
 {
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     acquire(scripts, .token = "a");
     for (size_t waiters = 0; waiters < 2; waiters++) {
@@ -176,7 +170,6 @@ TEST_ON_REDIS_TIME(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls
 /* Neither do holds: a limit of a thousand, all taken. */
 TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_hold)
 {
-    struct scripts *scripts = *state;
     int64_t costs[2];
     for (int many = 0; many < 2; many++) {
         int holds = many ? LONG_QUEUE : 3;
@@ -201,7 +194,6 @@ TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_hold)
 /* Nor do those of an owner whose holds are entered: they are read once. */
 TEST_ON_REDIS_TIME(many_that_enter_at_once_look_at_the_holds_of_their_owner_once)
 {
-    struct scripts *scripts = *state;
     int64_t costs[2];
     for (int many = 0; many < 2; many++) {
         redis_process_flush(&scripts->redis);
@@ -225,7 +217,6 @@ TEST_ON_REDIS_TIME(many_that_enter_at_once_look_at_the_holds_of_their_owner_once
 TEST_WITH_CLOCK(a_long_run_is_granted_in_parts)
 {
     enum { RUN = 2100, PART = 1000 };
-    struct scripts *scripts = *state;
     struct inboxes *inboxes = calloc(1, sizeof *inboxes);
     scripts->unwatched = true;
     acquire(scripts, .token = "x");
@@ -255,7 +246,6 @@ TEST_WITH_CLOCK(a_long_run_is_granted_in_parts)
 TEST_WITH_CLOCK(many_waiters_of_a_dead_server_are_looked_after_in_parts)
 {
     enum { WAITERS = 2500, KEEPERS = 1200, LEASE = 10000 };
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     acquire(scripts, .token = "x", .ttl_ms = 600000);
     for (int i = 0; i < WAITERS; i++) {
@@ -290,7 +280,6 @@ TEST_WITH_CLOCK(many_waiters_of_a_dead_server_are_looked_after_in_parts)
 
 TEST_ON_REDIS_TIME(the_common_case_costs_three_calls_once_nobody_waits_any_more)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "w", .attempt = "w", .server = "one");
     release(scripts, "n", "a");
@@ -330,9 +319,9 @@ static void heartbeat_for(struct scripts *scripts, int waiters, size_t servers, 
 
 TEST_ON_REDIS_TIME(heartbeat_costs_few_calls_for_each_name)
 {
-    heartbeat_for(*state, 1, 1, 2, "get", "setrange");
-    redis_process_flush(&((struct scripts *)*state)->redis);
-    heartbeat_for(*state, 2, 2, 4, "hget", "hset");
+    heartbeat_for(scripts, 1, 1, 2, "get", "setrange");
+    redis_process_flush(&scripts->redis);
+    heartbeat_for(scripts, 2, 2, 4, "hget", "hset");
 }
 
 RUN_TESTS(scripts_start, scripts_stop)

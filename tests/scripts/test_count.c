@@ -25,7 +25,6 @@ static void share(struct scripts *scripts, const char *whose, int holds, int64_t
 
 TEST_WITH_CLOCK(a_hold_counts_until_it_ends)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .name = "a", .token = "a", .ttl_ms = 20000);
     acquire(scripts, .name = "b", .token = "b", .ttl_ms = 1000);
     acquire(scripts, .name = "c", .token = "c", .ttl_ms = 20000);
@@ -38,7 +37,6 @@ TEST_WITH_CLOCK(a_hold_counts_until_it_ends)
 
 TEST_WITH_CLOCK(waiters_are_not_counted)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
     assert_status(acquire(scripts, .token = "w", .attempt = "w", .claim_ms = 20000, .server = "s"),
                   "waiting");
@@ -48,7 +46,6 @@ TEST_WITH_CLOCK(waiters_are_not_counted)
 /* Nobody has looked at those that have ended, and more than are read at once. */
 TEST_WITH_CLOCK(of_a_hold_set_those_that_live_count)
 {
-    struct scripts *scripts = *state;
     share(scripts, "long", 3, 20000);
     share(scripts, "short", 1500, 1000);
     acquire(scripts, .name = "other", .token = "o", .ttl_ms = 20000);
@@ -61,7 +58,6 @@ TEST_WITH_CLOCK(of_a_hold_set_those_that_live_count)
 
 TEST_WITH_CLOCK(parts_add_up)
 {
-    struct scripts *scripts = *state;
     int parts;
     for (int i = 0; i < 700; i++) {
         char name[32];
@@ -76,7 +72,6 @@ TEST_WITH_CLOCK(parts_add_up)
 
 TEST_ON_REDIS_TIME(count_changes_nothing)
 {
-    struct scripts *scripts = *state;
     share(scripts, "a", 3, 50);
     acquire(scripts, .name = "single", .token = "l", .ttl_ms = 50);
     int64_t keys = key_count(scripts);
@@ -90,7 +85,6 @@ TEST_ON_REDIS_TIME(count_changes_nothing)
 
 TEST_WITH_CLOCK(keys_of_others_are_passed_over)
 {
-    struct scripts *scripts = *state;
     freeReplyObject(redis_process_command(&scripts->redis, "SET baton:{short} x"));
     freeReplyObject(redis_process_command(&scripts->redis, "RPUSH baton:{list} x"));
     freeReplyObject(redis_process_command(&scripts->redis, "SET elsewhere:{n} x"));

@@ -111,7 +111,6 @@ static int64_t damage(struct scripts *scripts, size_t kind)
 /* What can be read of a name that was damaged is as good as any. */
 TEST_ON_REDIS_TIME(unreadable_record_is_left_out_and_cleared)
 {
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
         int64_t fence = damage(scripts, i);
         assert_list(scripts, 1);
@@ -134,7 +133,6 @@ TEST_ON_REDIS_TIME(unreadable_record_is_left_out_and_cleared)
 /* Each looks at the head of a record, though the common cases look at no more than they need. */
 TEST_ON_REDIS_TIME(damaged_record_of_plain_name_is_refused_by_each_operation)
 {
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
         if (!strstr(DAMAGES[i].script, "setrange"))
             continue;
@@ -154,7 +152,6 @@ TEST_ON_REDIS_TIME(damaged_record_of_plain_name_is_refused_by_each_operation)
 
 TEST_ON_REDIS_TIME(waiters_are_notified_to_ask_again)
 {
-    struct scripts *scripts = *state;
     struct inboxes inboxes;
     scripts->unwatched = true;
     queue(scripts);
@@ -169,7 +166,6 @@ TEST_ON_REDIS_TIME(waiters_are_notified_to_ask_again)
 /* Nothing of it is stored, so each look would report it. */
 TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_reported)
 {
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     acquire(scripts, .name = "good", .token = "good");
     queue(scripts);
@@ -183,7 +179,6 @@ TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_reported)
 
 TEST_ON_REDIS_TIME(a_record_without_an_expiry_is_used_and_gets_one)
 {
-    struct scripts *scripts = *state;
     hold(scripts);
     redis_process_integer(&scripts->redis, "PERSIST baton:{bad}");
     assert_status(release(scripts, "bad", "a"), "released");
@@ -210,7 +205,6 @@ static int64_t write_earlier(struct scripts *scripts, const char *script)
 /* Format 3 had no record of its own for a name that is held and waited for. */
 TEST_ON_REDIS_TIME(front_of_a_state_of_format_3_is_read_and_written_anew)
 {
-    struct scripts *scripts = *state;
     write_earlier(
         scripts,
         "local state = struct.pack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', 5, 0, now, 1, 1, 0, 1, "
@@ -240,7 +234,6 @@ TEST_ON_REDIS_TIME(front_of_a_state_of_format_3_is_read_and_written_anew)
 /* Release 0.2 leaves nobody in front when it hands over to the first of several at one server. */
 TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
 {
-    struct scripts *scripts = *state;
     write_earlier(
         scripts,
         "local state = struct.pack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', 5, 0, now, 1, 1, 0, 2, "
@@ -516,7 +509,6 @@ static bool is_cut(struct scripts *scripts, size_t cut, int call)
 
 TEST_ON_REDIS_TIME(wherever_a_script_is_cut_off_each_key_ends)
 {
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof CUTS / sizeof CUTS[0]; i++) {
         int call = 1, cuts = 0, last = 0;
         for (; call < CALLS_MOST && call - last < 8; call++)
@@ -532,10 +524,9 @@ TEST_ON_REDIS_TIME(wherever_a_script_is_cut_off_each_key_ends)
 /* A hold that has ended is gone from one key of the hold set and not yet from another. */
 TEST_ON_REDIS_TIME(an_end_that_was_cut_off_frees_nobody_else)
 {
-    struct scripts *scripts = *state;
     int cuts = 0;
     for (int call = 1; call < CALLS_MOST / 4; call++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         scripts->unwatched = true;
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 2000);
         acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 9000);

@@ -32,7 +32,6 @@ static struct epoch_seen raise(struct scripts *scripts, int64_t span)
 
 TEST_WITH_CLOCK(span_is_the_longest_ttl_of_its_window)
 {
-    struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
     assert_int_equal(raise(scripts, 30 * SECOND).span, 30 * SECOND);
     assert_int_equal(raise(scripts, SECOND).span, 30 * SECOND);
@@ -43,7 +42,6 @@ TEST_WITH_CLOCK(span_is_the_longest_ttl_of_its_window)
 
 TEST_WITH_CLOCK(window_lasts_as_long_as_the_span_before_it)
 {
-    struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
     struct epoch_seen seen = raise(scripts, HOUR);
     scripts->clock_us = seen.turns - 1;
@@ -62,7 +60,6 @@ TEST_WITH_CLOCK(window_lasts_as_long_as_the_span_before_it)
 
 TEST_WITH_CLOCK(new_epoch_begins_with_the_span_of_what_may_run)
 {
-    struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
     raise(scripts, SECOND);
     struct epoch_seen seen = begin(scripts, EPOCH, OTHER, HOUR, 0);
@@ -75,7 +72,6 @@ TEST_WITH_CLOCK(new_epoch_begins_with_the_span_of_what_may_run)
 /* Both have read the epoch before: one reports a TTL to a client, then the other begins. */
 TEST_WITH_CLOCK(begin_after_a_raise_keeps_the_span)
 {
-    struct scripts *scripts = *state;
     for (int keeps_id = 0; keeps_id < 2; keeps_id++) {
         redis_process_flush(&scripts->redis);
         begin(scripts, "", EPOCH, 0, 0);
@@ -90,7 +86,6 @@ TEST_WITH_CLOCK(begin_after_a_raise_keeps_the_span)
 
 TEST_WITH_CLOCK(late_begin_ends_no_quarantine)
 {
-    struct scripts *scripts = *state;
     int64_t until = scripts->clock_us + HOUR;
     begin(scripts, "", EPOCH, 0, until);
     assert_int_equal(begin(scripts, EPOCH, EPOCH, 0, until - SECOND).until, until);
@@ -100,7 +95,6 @@ TEST_WITH_CLOCK(late_begin_ends_no_quarantine)
 /* By the clock that was ahead the quarantine has ended; by this one it would last for an hour. */
 TEST_WITH_CLOCK(begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before)
 {
-    struct scripts *scripts = *state;
     int64_t back = scripts->clock_us;
     scripts->clock_us += HOUR;
     begin(scripts, "", EPOCH, 0, scripts->clock_us + MINUTE);
@@ -117,7 +111,6 @@ TEST_WITH_CLOCK(begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before)
 
 TEST_WITH_CLOCK(epoch_of_another_id_is_left_alone)
 {
-    struct scripts *scripts = *state;
     begin(scripts, "", OTHER, 0, 0);
     assert_int_equal(raise(scripts, HOUR).span, 0);
     assert_int_equal(change_epoch(scripts, EPOCH, WORDS("extend", "9", "epoch", "0", "0")).until,
@@ -128,7 +121,6 @@ TEST_WITH_CLOCK(epoch_of_another_id_is_left_alone)
 
 TEST_WITH_CLOCK(without_an_epoch_only_begin_writes)
 {
-    struct scripts *scripts = *state;
     change_epoch(scripts, "", WORDS("raise", "9"));
     change_epoch(scripts, "", WORDS("extend", "9", "epoch", "9", "9"));
     change_epoch(scripts, "", WORDS("end", "00000000000000e3", "somebody"));
@@ -139,7 +131,6 @@ TEST_WITH_CLOCK(without_an_epoch_only_begin_writes)
 /* A second loss in a quarantine: whoever looks later counts from the second. */
 TEST_WITH_CLOCK(quarantine_began_when_the_last_loss_was_noticed)
 {
-    struct scripts *scripts = *state;
     int64_t first = scripts->clock_us, until = first + HOUR;
     assert_int_equal(begin(scripts, "", EPOCH, 0, until).since, first);
     scripts->clock_us += SECOND;
@@ -149,7 +140,6 @@ TEST_WITH_CLOCK(quarantine_began_when_the_last_loss_was_noticed)
 
 TEST_WITH_CLOCK(end_begins_an_epoch_where_there_is_a_quarantine)
 {
-    struct scripts *scripts = *state;
     const char *const *end = WORDS("end", "00000000000000e3", "somebody");
     begin(scripts, "", OTHER, 0, 0);
     assert_string_equal(change_epoch(scripts, EPOCH, end).id, OTHER);

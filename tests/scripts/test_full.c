@@ -27,9 +27,8 @@ static void assert_oom(struct answer answer)
         fail_msg("not an OOM error: %s", answer.status);
 }
 
-TEST_WITH(full_redis_grants_nothing_new, clean, NULL)
+TEST_ON_SCRIPTS(full_redis_grants_nothing_new, clean, NULL)
 {
-    struct scripts *scripts = *state;
     fill(scripts);
     assert_oom(acquire(scripts, .token = "a"));
     assert_oom(acquire(scripts, .token = "a", .token_is_new = true));
@@ -70,9 +69,8 @@ TEST_WITH(a_failed_acquire_changes_nothing, clean, NULL)
     }
 }
 
-TEST_WITH(single_hold_is_renewed_and_released, clean, NULL)
+TEST_ON_SCRIPTS(single_hold_is_renewed_and_released, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
     fill(scripts);
     assert_int_equal(renew(scripts, "n", "a", 30000).ttl_ms, 30000);
@@ -82,9 +80,8 @@ TEST_WITH(single_hold_is_renewed_and_released, clean, NULL)
 }
 
 /* The release before has to make room for this one's. */
-TEST_WITH(a_second_release_within_seconds_works_too, clean, NULL)
+TEST_ON_SCRIPTS(a_second_release_within_seconds_works_too, clean, NULL)
 {
-    struct scripts *scripts = *state;
     for (int round = 0; round < 2; round++) {
         char token[3] = {(char)('a' + round), 'x', '\0'};
         acquire(scripts, .token = token);
@@ -103,9 +100,8 @@ TEST_WITH(a_second_release_within_seconds_works_too, clean, NULL)
     assert_status(release(scripts, "n", "e"), "released");
 }
 
-TEST_WITH(holds_of_a_hold_set_are_renewed_and_released, clean, NULL)
+TEST_ON_SCRIPTS(holds_of_a_hold_set_are_renewed_and_released, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
     acquire(scripts, .token = "b", .mode = "shared");
     acquire(scripts, .token = "c", .mode = "shared");
@@ -120,18 +116,16 @@ TEST_WITH(holds_of_a_hold_set_are_renewed_and_released, clean, NULL)
     assert_int_equal(seen.holds, 0);
 }
 
-TEST_WITH(a_grant_is_taken_back, clean, NULL)
+TEST_ON_SCRIPTS(a_grant_is_taken_back, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
     fill(scripts);
     assert_status(take_back(scripts, "n", "a", "one"), "released");
     assert_int_equal(inspect(scripts, "n", "a").holds, 0);
 }
 
-TEST_WITH(holds_are_broken, clean, NULL)
+TEST_ON_SCRIPTS(holds_are_broken, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .name = "released", .token = "z");
     release(scripts, "released", "z");
     acquire(scripts, .name = "released", .token = "a");
@@ -185,9 +179,8 @@ TEST_WITH(an_expiry_is_noticed, clean, NULL)
     }
 }
 
-TEST_WITH(a_waiter_is_granted_and_cancelled, clean, NULL)
+TEST_ON_SCRIPTS(a_waiter_is_granted_and_cancelled, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     for (int i = 0; i < 3; i++) {
         char token[2] = {(char)('b' + i), '\0'};
@@ -205,9 +198,8 @@ TEST_WITH(a_waiter_is_granted_and_cancelled, clean, NULL)
 }
 
 /* Its record and the hold's are one, so that nothing can be freed first. */
-TEST_WITH(single_waiter_claims, clean, NULL)
+TEST_ON_SCRIPTS(single_waiter_claims, clean, NULL)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     acquire(scripts, .token = "a", .attempt = "a1", .server = "one");
     release_at(scripts, "n", "x", "two");
@@ -220,9 +212,8 @@ TEST_WITH(single_waiter_claims, clean, NULL)
 }
 
 /* Whatever is due of those who wait can be done, and what they have can be kept. */
-TEST_WITH(those_who_wait_are_looked_after, clean, NULL)
+TEST_ON_SCRIPTS(those_who_wait_are_looked_after, clean, NULL)
 {
-    struct scripts *scripts = *state;
     static const char *const NAMES[] = {"n"};
     struct standing standing;
     acquire(scripts, .token = "x", .ttl_ms = 20);

@@ -23,7 +23,6 @@ static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
 
 TEST_WITH_CLOCK(hold_set_may_end_unattended)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 40);
     sleep_past(scripts, 1); /* so that the fence is the time */
     struct answer last = acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 50);
@@ -39,7 +38,6 @@ TEST_WITH_CLOCK(hold_set_may_end_unattended)
 
 TEST_WITH_CLOCK(hold_set_ends_one_by_one)
 {
-    struct scripts *scripts = *state;
     struct answer holds[3];
     static const char *const TOKENS[] = {"c", "a", "b"};
     for (int i = 0; i < 3; i++) {
@@ -59,7 +57,6 @@ TEST_WITH_CLOCK(hold_set_ends_one_by_one)
 
 TEST_WITH_CLOCK(hold_set_shrinks_to_one_and_grows_again)
 {
-    struct scripts *scripts = *state;
     share(scripts, 0, 3, 30000);
     release(scripts, "n", "t0");
     release(scripts, "n", "t2");
@@ -76,7 +73,6 @@ TEST_WITH_CLOCK(hold_set_shrinks_to_one_and_grows_again)
 
 TEST_WITH_CLOCK(ten_are_shown_and_those_that_end_soonest)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 15; i++) {
         char token[24];
         snprintf(token, sizeof token, "t%02d", i);
@@ -92,7 +88,6 @@ TEST_WITH_CLOCK(ten_are_shown_and_those_that_end_soonest)
 /* That many ends take numbers of one sequence, and each still is below what comes later. */
 TEST_WITH_CLOCK(thousands_end_together)
 {
-    struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
     scripts->unwatched = true;
     for (int i = 0; i < MANY / 2; i++) {
@@ -117,7 +112,6 @@ TEST_WITH_CLOCK(thousands_end_together)
 /* One call looks at a batch of them. */
 TEST_WITH_CLOCK(break_by_fence_finds_hold_among_thousands)
 {
-    struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
     int64_t fence = acquire(scripts, .token = "last", .mode = "shared", .ttl_ms = 90000).fence;
     int64_t keys = key_count(scripts);
@@ -158,7 +152,6 @@ static int64_t commands(struct scripts *scripts)
 TEST_WITH_CLOCK(hold_set_that_ends_as_a_whole_costs_few_commands)
 {
     enum { FEW = 100 };
-    struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
     scripts->unwatched = true;
     reset_stats(scripts);
@@ -178,7 +171,6 @@ TEST_WITH_CLOCK(hold_set_that_ends_as_a_whole_costs_few_commands)
 
 TEST_WITH_CLOCK(all_that_end_are_reported)
 {
-    struct scripts *scripts = *state;
     share(scripts, 0, SET_SIZE, 3000);
     share(scripts, SET_SIZE, 2, 60000);
     assert_int_equal(scripts->expired_count, 0);
@@ -227,7 +219,6 @@ static void acquire_beside_many(struct scripts *scripts, int round)
 
 TEST_WITH_CLOCK(thousands_of_holds_cost_no_more_than_one)
 {
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < EACH; i++) {
@@ -249,7 +240,6 @@ TEST_WITH_CLOCK(thousands_of_holds_cost_no_more_than_one)
 TEST_WITH_CLOCK(a_lost_key_locks_nobody_out)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
         redis_process_flush(&scripts->redis);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 100);
@@ -268,7 +258,6 @@ TEST_WITH_CLOCK(a_lost_key_locks_nobody_out)
 TEST_WITH_CLOCK(a_lost_key_is_made_good_when_others_come)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
         redis_process_flush(&scripts->redis);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 100);
@@ -288,7 +277,6 @@ TEST_WITH_CLOCK(a_lost_key_is_made_good_when_others_come)
 TEST_WITH_CLOCK(all_operations_bear_a_lost_key)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
-    struct scripts *scripts = *state;
     for (int i = 0; i < 12; i++) {
         redis_process_flush(&scripts->redis);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 60000);
@@ -308,7 +296,6 @@ TEST_WITH_CLOCK(all_operations_bear_a_lost_key)
 
 TEST_WITH_CLOCK(a_lost_main_key_begins_anew)
 {
-    struct scripts *scripts = *state;
     share(scripts, 0, 3, 60000);
     struct answer last = acquire(scripts, .token = "z", .mode = "shared", .ttl_ms = 60000);
     delete_key(scripts, "n", "");
@@ -349,7 +336,6 @@ static struct answer operate(struct scripts *scripts, int number)
 TEST_WITH_CLOCK(very_many_end_in_portions_beside_those_that_go_on)
 {
     enum { ENDED = 8500, PORTION = 1000 };
-    struct scripts *scripts = *state;
     struct name_key expiries = key_of("n", ":expiries");
     share(scripts, ENDED, SOME, 600000);
     share(scripts, 0, ENDED, 300000);
@@ -405,8 +391,8 @@ static void break_beside_unclaimed(struct scripts *scripts, int others, int port
 
 TEST_WITH_CLOCK(very_many_are_broken_in_portions_where_one_is_unclaimed)
 {
-    break_beside_unclaimed(*state, 2, 0);
-    break_beside_unclaimed(*state, 3500, 1);
+    break_beside_unclaimed(scripts, 2, 0);
+    break_beside_unclaimed(scripts, 3500, 1);
 }
 
 RUN_SCRIPT_TESTS

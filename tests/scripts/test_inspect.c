@@ -9,7 +9,6 @@
 
 TEST_ON_REDIS_TIME(a_name_never_used_is_free)
 {
-    struct scripts *scripts = *state;
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.holds, 0);
     assert_int_equal(seen.shown, 0);
@@ -25,7 +24,6 @@ TEST_ON_REDIS_TIME(a_name_never_used_is_free)
 
 TEST_WITH_CLOCK(a_hold_is_shown_without_its_token)
 {
-    struct scripts *scripts = *state;
     struct answer held =
         acquire(scripts, .token = "t", .owner = "A", .ttl_ms = 20000, .meta = "{\"m\":[1,2]}");
     sleep_past(scripts, 20);
@@ -44,7 +42,6 @@ TEST_WITH_CLOCK(a_hold_is_shown_without_its_token)
 
 TEST_WITH_CLOCK(a_token_learns_whether_it_holds)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
     assert_int_equal(inspect(scripts, "n", "b").mine, 0);
@@ -59,7 +56,6 @@ TEST_WITH_CLOCK(a_token_learns_whether_it_holds)
 
 TEST_WITH_CLOCK(the_last_release_is_reported_with_its_reason_and_its_owner)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");
     assert_int_equal(inspect(scripts, "n", "").last_fence, 0);
     release(scripts, "n", "a");
@@ -104,7 +100,6 @@ static void check_line(struct scripts *scripts, const char *owners)
  */
 TEST_WITH_CLOCK(waiters_are_shown_in_the_order_of_their_turns)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "h");
     acquire(scripts, .token = "a", .attempt = "a", .server = "one", .claim_ms = 20);
     check_line(scripts, "a");
@@ -128,7 +123,6 @@ TEST_WITH_CLOCK(waiters_are_shown_in_the_order_of_their_turns)
 
 TEST_ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when)
 {
-    struct scripts *scripts = *state;
     int64_t before = redis_now(scripts);
     struct answer held = acquire(scripts, .token = "a", .meta = "10.0.0.1{\"b\":1}");
     acquire(scripts, .token = "b", .server = "one", .meta = "::1{}");
@@ -144,7 +138,6 @@ TEST_ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when)
 /* The version is of who holds the lock, and a claim makes no other holder. */
 TEST_WITH_CLOCK(claim_moves_since_and_no_version)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b", .attempt = "b1", .server = "one");
     release(scripts, "n", "a");
@@ -158,7 +151,6 @@ TEST_WITH_CLOCK(claim_moves_since_and_no_version)
 
 TEST_WITH_CLOCK(ten_waiters_are_shown)
 {
-    struct scripts *scripts = *state;
     static const char *const NAMES[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
     acquire(scripts, .token = "holder");
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
@@ -173,7 +165,6 @@ TEST_WITH_CLOCK(ten_waiters_are_shown)
 
 TEST_WITH_CLOCK(a_break_ends_every_hold)
 {
-    struct scripts *scripts = *state;
     for (int many = 1; many <= 3; many++) {
         char token[24];
         for (int i = 0; i < many; i++) {
@@ -195,7 +186,6 @@ TEST_WITH_CLOCK(a_break_ends_every_hold)
 
 TEST_WITH_CLOCK(break_by_fence_ends_that_hold_alone)
 {
-    struct scripts *scripts = *state;
     int64_t gone = acquire(scripts, .token = "gone").fence;
     release(scripts, "n", "gone");
     for (int many = 1; many <= 3; many++) {
@@ -224,7 +214,6 @@ TEST_WITH_CLOCK(break_by_fence_ends_that_hold_alone)
 
 TEST_WITH_CLOCK(break_by_fence_hands_over)
 {
-    struct scripts *scripts = *state;
     int64_t fence = acquire(scripts, .token = "a").fence;
     acquire(scripts, .token = "b", .server = "one");
     break_hold(scripts, "n", fence);
@@ -233,7 +222,6 @@ TEST_WITH_CLOCK(break_by_fence_hands_over)
 
 TEST_ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing)
 {
-    struct scripts *scripts = *state;
     assert_int_equal(break_all(scripts, "n").count, 0);
     assert_int_equal(key_count(scripts), 0);
     acquire(scripts, .token = "a");
@@ -289,7 +277,6 @@ static void make_locks(struct scripts *scripts)
 TEST_WITH_CLOCK(every_held_name_is_listed)
 {
     static const int64_t LIMITS[] = {1, 7, 100, 1000}, BUDGETS[] = {1, 50, 2000};
-    struct scripts *scripts = *state;
     make_locks(scripts);
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < 3; j++) {
@@ -320,7 +307,6 @@ static size_t list_by(struct scripts *scripts, const char *owner, int64_t held_m
 
 TEST_WITH_CLOCK(list_by_owner_and_time_shows_the_holds_that_fit)
 {
-    struct scripts *scripts = *state;
     char first[TEXT];
     acquire(scripts, .name = "x", .token = "1", .owner = "ann", .ttl_ms = 100000);
     acquire(scripts, .name = "y", .token = "2",
@@ -348,7 +334,6 @@ TEST_WITH_CLOCK(list_by_owner_and_time_shows_the_holds_that_fit)
 
 TEST_WITH_CLOCK(a_page_of_names_with_queues_ends_early)
 {
-    struct scripts *scripts = *state;
     int seen[LOCKS] = {0};
     make_locks(scripts);
     scripts->unwatched = true;
@@ -368,7 +353,6 @@ TEST_WITH_CLOCK(a_page_of_names_with_queues_ends_early)
 
 TEST_WITH_CLOCK(free_or_other_names_are_not_listed)
 {
-    struct scripts *scripts = *state;
     int seen[LOCKS] = {0};
     make_locks(scripts);
     for (int i = 0; i < LOCKS; i += 2) {
@@ -386,7 +370,6 @@ TEST_WITH_CLOCK(free_or_other_names_are_not_listed)
 
 TEST_WITH_CLOCK(a_page_that_overflows_hands_the_rest_back)
 {
-    struct scripts *scripts = *state;
     make_locks(scripts);
     struct page *page = list(scripts, "0", "baton:{*}", 1, 2000, NULL, 0);
     for (int i = 0; i < LOCKS && page->rest_count == 0;
@@ -409,7 +392,6 @@ TEST_WITH_CLOCK(a_page_that_overflows_hands_the_rest_back)
 
 TEST_WITH_CLOCK(a_listing_is_not_disturbed_by_the_ready_check)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .name = "lock0");
     ready(scripts);
     int seen[1] = {0};

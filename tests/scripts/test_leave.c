@@ -30,7 +30,6 @@ static int64_t count_waiters(struct scripts *scripts)
 
 TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
 {
-    struct scripts *scripts = *state;
     set_out(scripts);
     struct answer over =
         leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 30);
@@ -45,7 +44,6 @@ TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
 /* The waiter is alone, so its server is in the main key with it. */
 TEST_WITH_CLOCK(granted_waiter_that_keeps_its_place_leaves_its_server_listed)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .attempt = "x");
     park(scripts, "a", "one", .claim_ms = 5000);
     release(scripts, "n", "x");
@@ -59,7 +57,6 @@ TEST_WITH_CLOCK(granted_waiter_that_keeps_its_place_leaves_its_server_listed)
 
 TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
 {
-    struct scripts *scripts = *state;
     set_out(scripts);
     release(scripts, "n", "x");
     struct answer claimed = leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
@@ -76,9 +73,8 @@ TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
 TEST_WITH_CLOCK(a_place_that_a_later_request_has_stays)
 {
     static const char *const WHY[] = {"timeout", "gone", "drain", "stale"};
-    struct scripts *scripts = *state;
     for (int i = 0; i < 4; i++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         set_out(scripts);
         assert_status(acquire(scripts, .token = "a", .attempt = "later", .server = "two"),
                       "waiting");
@@ -98,9 +94,8 @@ TEST_WITH_CLOCK(a_place_that_a_later_request_has_stays)
 
 TEST_WITH_CLOCK(a_client_that_has_gone_leaves_no_phantom)
 {
-    struct scripts *scripts = *state;
     for (int claimed = 0; claimed < 2; claimed++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         set_out(scripts);
         release(scripts, "n", "x");
         if (claimed)
@@ -120,7 +115,6 @@ TEST_WITH_CLOCK(hold_found_by_several_requests_ends_when_all_have_left)
 {
     static const char *const ORDERS[] = {"123", "132", "213",    "231",
                                          "312", "321", "112233", "2213"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof ORDERS / sizeof ORDERS[0]; i++) {
         char token[2] = {(char)('a' + i), '\0'}, left[4] = "";
         assert_status(acquire(scripts, .token = token, .attempt = "1"), "granted");
@@ -141,7 +135,6 @@ TEST_WITH_CLOCK(hold_found_by_several_requests_ends_when_all_have_left)
 
 TEST_WITH_CLOCK(hold_known_to_its_client_is_not_taken_back)
 {
-    struct scripts *scripts = *state;
     char attempt[8];
     acquire(scripts, .token = "a", .attempt = "1");
     acquire(scripts, .token = "a", .attempt = "2");
@@ -167,9 +160,8 @@ TEST_WITH_CLOCK(hold_known_to_its_client_is_not_taken_back)
 /* It stands in front of those that came later, though its place was long forgotten. */
 TEST_WITH_CLOCK(grant_waits_no_longer_than_the_place_is_kept)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 3; i++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         set_out(scripts);
         if (i > 0) /* its turn comes while it is there, and once it has claimed */
             release(scripts, "n", "x");
@@ -189,7 +181,6 @@ TEST_WITH_CLOCK(grant_waits_no_longer_than_the_place_is_kept)
 
 TEST_WITH_CLOCK(a_limit_is_kept_for_one_that_has_gone)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "y", .attempt = "y", .mode = "shared", .limit = 3);
     leave(scripts, .token = "y", .attempt = "y", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
     sleep_past(scripts, 10);
@@ -201,7 +192,6 @@ TEST_WITH_CLOCK(a_limit_is_kept_for_one_that_has_gone)
 
 TEST_WITH_CLOCK(a_server_that_drains_leaves_its_waiters_a_lease)
 {
-    struct scripts *scripts = *state;
     set_out(scripts);
     assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000),
                   "left");

@@ -44,7 +44,6 @@ static void call_each(struct scripts *scripts)
 
 TEST_WITH_CLOCK(calls_of_a_command_have_their_own_replies)
 {
-    struct scripts *scripts = *state;
     char error[TEXT];
     int64_t begun = scripts->clock_us;
     scripts->unwatched = true;
@@ -65,7 +64,6 @@ TEST_WITH_CLOCK(calls_of_a_command_have_their_own_replies)
 
 TEST_WITH_CLOCK(command_that_comes_too_late_makes_none_of_its_calls)
 {
-    struct scripts *scripts = *state;
     char error[TEXT];
     recording_begin(scripts);
     acquire(scripts, .name = "one", .token = "a");
@@ -80,7 +78,6 @@ TEST_WITH_CLOCK(command_that_comes_too_late_makes_none_of_its_calls)
 
 TEST_WITH_CLOCK(full_redis_makes_none_of_the_calls)
 {
-    struct scripts *scripts = *state;
     char error[TEXT];
     recording_begin(scripts);
     acquire(scripts, .name = "one", .token = "a");
@@ -105,7 +102,6 @@ static void hold_many(struct scripts *scripts, const char *name)
 /* So Redis is blocked for about as long as one of them takes. */
 TEST_WITH_CLOCK(calls_of_a_command_share_the_bound_of_one)
 {
-    struct scripts *scripts = *state;
     char error[TEXT];
     scripts->unwatched = true;
     recording_begin(scripts);

@@ -30,9 +30,8 @@ static int tear_down(void **state)
     acquire(scripts, .token = name_of_token, .attempt = name_of_token "1", .server = where,        \
             __VA_ARGS__)
 
-TEST_WITH(server_without_waiters_gets_no_message, set_up, tear_down)
+TEST_ON_SCRIPTS(server_without_waiters_gets_no_message, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b");
     release(scripts, "n", "a");
@@ -41,9 +40,8 @@ TEST_WITH(server_without_waiters_gets_no_message, set_up, tear_down)
     assert_not_notified(inboxes);
 }
 
-TEST_WITH(a_grant_is_notified_to_the_server_of_its_waiter, set_up, tear_down)
+TEST_ON_SCRIPTS(a_grant_is_notified_to_the_server_of_its_waiter, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .name = "ключ{}", .token = "x", .ttl_ms = 1000);
     acquire(scripts, .name = "ключ{}", .token = "a", .attempt = "a1", .server = "one");
     acquire(scripts, .name = "ключ{}", .token = "b", .attempt = "b1", .server = "two");
@@ -52,11 +50,10 @@ TEST_WITH(a_grant_is_notified_to_the_server_of_its_waiter, set_up, tear_down)
     assert_notified(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
 }
 
-TEST_WITH(every_hand_over_sends_a_message, set_up, tear_down)
+TEST_ON_SCRIPTS(every_hand_over_sends_a_message, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 7; i++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x", .attempt = "x1", .ttl_ms = i < 4 ? 20000 : 20);
         park(scripts, "a", "one", .claim_ms = 20000);
         if (i >= 4)
@@ -81,10 +78,9 @@ TEST_WITH(every_hand_over_sends_a_message, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_server_that_is_suspected_with_another_is_notified, set_up, tear_down)
+TEST_ON_SCRIPTS(a_server_that_is_suspected_with_another_is_notified, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
-    scripts_clean_with_own_clock(state);
+    scripts_reset_with_own_clock(scripts);
     scripts->unwatched = true; /* whose look at the keys knows the queues of other servers only */
     acquire(scripts, .token = "x");
     park(scripts, "a", "process-1", .claim_ms = 20);
@@ -99,11 +95,10 @@ TEST_WITH(a_server_that_is_suspected_with_another_is_notified, set_up, tear_down
         "claimed");
 }
 
-TEST_WITH(a_cancelled_request_is_notified, set_up, tear_down)
+TEST_ON_SCRIPTS(a_cancelled_request_is_notified, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     for (int granted = 0; granted < 2; granted++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x", .ttl_ms = 1000);
         park(scripts, "a", "one", .ttl_ms = 0);
         if (granted)
@@ -122,10 +117,9 @@ TEST_WITH(a_cancelled_request_is_notified, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
+TEST_ON_SCRIPTS(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
 {
     enum { SECOND = 1000000 };
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "x", .ttl_ms = 600000);
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -142,12 +136,11 @@ TEST_WITH(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
 #define TWO                           "8899aabbccddeeff"
 #define OF_CONNECTION(server, number) "=" server "000000000000000" number
 
-TEST_WITH(end_of_hold_is_notified_to_server_of_its_connection, set_up, tear_down)
+TEST_ON_SCRIPTS(end_of_hold_is_notified_to_server_of_its_connection, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     for (int in_set = 0; in_set < 2; in_set++) {
         for (int breaks = 0; breaks < 2; breaks++) {
-            scripts_clean_with_own_clock(state);
+            scripts_reset_with_own_clock(scripts);
             acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(ONE, "1"));
             acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(TWO, "1"));
             if (in_set)
@@ -166,9 +159,8 @@ TEST_WITH(end_of_hold_is_notified_to_server_of_its_connection, set_up, tear_down
     }
 }
 
-TEST_WITH(connection_that_releases_its_hold_notifies_earlier_ones_alone, set_up, tear_down)
+TEST_ON_SCRIPTS(connection_that_releases_its_hold_notifies_earlier_ones_alone, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = OF_CONNECTION(ONE, "1"));
     acquire(scripts, .token = "a", .attempt = OF_CONNECTION(TWO, "1"));
     assert_status(release_connection(scripts, "n", "a", OF_CONNECTION(TWO, "1")), "released");
@@ -178,10 +170,9 @@ TEST_WITH(connection_that_releases_its_hold_notifies_earlier_ones_alone, set_up,
     assert_not_notified(inboxes);
 }
 
-TEST_WITH(break_of_many_notifies_each_server_once, set_up, tear_down)
+TEST_ON_SCRIPTS(break_of_many_notifies_each_server_once, set_up, tear_down)
 {
     enum { MANY = 1100 };
-    struct scripts *scripts = *state;
     scripts->unwatched = true; /* there is nothing new to see after each of so many */
     for (int i = 0; i < MANY; i++) {
         char token[20];
@@ -193,18 +184,16 @@ TEST_WITH(break_of_many_notifies_each_server_once, set_up, tear_down)
     assert_notified(inboxes, ONE " e * baton:{n}", TWO " e * baton:{n}");
 }
 
-TEST_WITH(expiry_of_hold_of_connection_is_notified_to_nobody, set_up, tear_down)
+TEST_ON_SCRIPTS(expiry_of_hold_of_connection_is_notified_to_nobody, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20, .attempt = OF_CONNECTION(ONE, "1"));
     sleep_past(scripts, 20);
     tick(scripts, "n", "one");
     assert_not_notified(inboxes);
 }
 
-TEST_WITH(detached_waiter_gets_no_message, set_up, tear_down)
+TEST_ON_SCRIPTS(detached_waiter_gets_no_message, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
     park(scripts, "a", "one", .ttl_ms = 0);
     leave(scripts, .token = "a", .attempt = "a1", .why = "drain");
@@ -213,9 +202,8 @@ TEST_WITH(detached_waiter_gets_no_message, set_up, tear_down)
     assert_not_notified(inboxes);
 }
 
-TEST_WITH(a_request_whose_place_was_taken_is_notified, set_up, tear_down)
+TEST_ON_SCRIPTS(a_request_whose_place_was_taken_is_notified, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
     park(scripts, "a", "one", .ttl_ms = 0);
     assert_status(park(scripts, "a", "one", .again = true), "waiting");
@@ -244,9 +232,8 @@ static void assert_notified_version(struct scripts *scripts, const char *server)
         fail_msg("%s is notified of no version", server);
 }
 
-TEST_WITH(every_new_version_is_notified_to_its_watchers, set_up, tear_down)
+TEST_ON_SCRIPTS(every_new_version_is_notified_to_its_watchers, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     struct answer watched = watch(scripts, "n", "one", 0);
     assert_int_equal(watched.next_ms, -1);
     assert_int_equal(watched.view.holds, 0);
@@ -278,9 +265,8 @@ TEST_WITH(every_new_version_is_notified_to_its_watchers, set_up, tear_down)
     assert_notified_version(scripts, "one");
 }
 
-TEST_WITH(call_that_changes_no_version_sends_no_message, set_up, tear_down)
+TEST_ON_SCRIPTS(call_that_changes_no_version_sends_no_message, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     watch(scripts, "n", "one", 0);
     acquire(scripts, .token = "a");
     inboxes_read(inboxes);
@@ -294,10 +280,9 @@ TEST_WITH(call_that_changes_no_version_sends_no_message, set_up, tear_down)
     assert_not_notified(inboxes);
 }
 
-TEST_WITH(watchers_are_notified_when_waiting_begins_and_ends, set_up, tear_down)
+TEST_ON_SCRIPTS(watchers_are_notified_when_waiting_begins_and_ends, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
-    scripts_clean_with_own_clock(state);
+    scripts_reset_with_own_clock(scripts);
     acquire(scripts, .token = "h");
     watch(scripts, "n", "one", 0);
     inboxes_read(inboxes);
@@ -310,10 +295,9 @@ TEST_WITH(watchers_are_notified_when_waiting_begins_and_ends, set_up, tear_down)
     assert_notified(inboxes, "one w baton:{n}");
 }
 
-TEST_WITH(a_watcher_is_not_notified_after_its_lease, set_up, tear_down)
+TEST_ON_SCRIPTS(a_watcher_is_not_notified_after_its_lease, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
-    scripts_clean(state); /* the keys of an own clock would be counted */
+    scripts_reset(scripts); /* the keys of an own clock would be counted */
     watch(scripts, "n", "one", 20);
     sleep_past(scripts, 20);
     acquire(scripts, .token = "a");
@@ -321,9 +305,8 @@ TEST_WITH(a_watcher_is_not_notified_after_its_lease, set_up, tear_down)
     assert_int_equal(key_count(scripts), 1);
 }
 
-TEST_WITH(watching_stores_no_new_version, set_up, tear_down)
+TEST_ON_SCRIPTS(watching_stores_no_new_version, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
     assert_int_equal(watch(scripts, "n", "one", 0).view.version, version);
     assert_int_equal(inspect(scripts, "n", "").version, version);
@@ -335,10 +318,9 @@ TEST_WITH(watching_stores_no_new_version, set_up, tear_down)
 
 /* Ticks. */
 
-TEST_WITH(the_next_end_is_reported_in_the_reply, set_up, tear_down)
+TEST_ON_SCRIPTS(the_next_end_is_reported_in_the_reply, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
-    scripts_clean(state); /* the keys of an own clock would be counted */
+    scripts_reset(scripts); /* the keys of an own clock would be counted */
     assert_int_equal(tick(scripts, "n", "one").next_ms, -1);
     assert_int_equal(key_count(scripts), 0);
     struct answer held = acquire(scripts, .token = "x", .ttl_ms = 60000);
@@ -356,9 +338,8 @@ TEST_WITH(the_next_end_is_reported_in_the_reply, set_up, tear_down)
 }
 
 /* Rounded up: who ticks then is not too early. */
-TEST_WITH(a_tick_is_not_too_early, set_up, tear_down)
+TEST_ON_SCRIPTS(a_tick_is_not_too_early, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "x", .ttl_ms = 10);
     scripts->clock_us += 9001;
@@ -369,9 +350,8 @@ TEST_WITH(a_tick_is_not_too_early, set_up, tear_down)
     assert_in_range(tick(scripts, "n", "one").next_ms, 2499, 2500);
 }
 
-TEST_WITH(an_earlier_end_is_notified_to_all_and_a_later_one_to_nobody, set_up, tear_down)
+TEST_ON_SCRIPTS(an_earlier_end_is_notified_to_all_and_a_later_one_to_nobody, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     watch(scripts, "n", "one", 600000);
     watch(scripts, "n", "two", 600000);
@@ -388,9 +368,8 @@ TEST_WITH(an_earlier_end_is_notified_to_all_and_a_later_one_to_nobody, set_up, t
 }
 
 /* Who is told in the reply that nothing ends must hear of what ends after all. */
-TEST_WITH(an_end_that_comes_after_all_is_notified, set_up, tear_down)
+TEST_ON_SCRIPTS(an_end_that_comes_after_all_is_notified, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "x", .ttl_ms = 10000);
     watch(scripts, "n", "one", 600000);
@@ -402,9 +381,8 @@ TEST_WITH(an_end_that_comes_after_all_is_notified, set_up, tear_down)
     assert_int_equal(inboxes_count(inboxes, "one n 20000 baton:{n}"), 1);
 }
 
-TEST_WITH(an_end_is_notified_again_once_the_tick_is_past, set_up, tear_down)
+TEST_ON_SCRIPTS(an_end_is_notified_again_once_the_tick_is_past, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     watch(scripts, "n", "one", 600000);
     acquire(scripts, .token = "x", .ttl_ms = 1000);
@@ -416,9 +394,8 @@ TEST_WITH(an_end_is_notified_again_once_the_tick_is_past, set_up, tear_down)
 }
 
 /* An absent waiter at the head, or a server that died, must not block those behind it for ever. */
-TEST_WITH(the_end_of_a_place_is_an_end, set_up, tear_down)
+TEST_ON_SCRIPTS(the_end_of_a_place_is_an_end, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "s", .mode = "shared", .ttl_ms = 60000);
     park(scripts, "x", "one", .lease_ms = 600000);
@@ -434,9 +411,8 @@ TEST_WITH(the_end_of_a_place_is_an_end, set_up, tear_down)
 
 /* A tick that was planned for a hold before is due, and this one ends later: who comes behind
  * others then is told when it does. */
-TEST_WITH(waiter_behind_others_gets_the_time_of_the_next_tick, set_up, tear_down)
+TEST_ON_SCRIPTS(waiter_behind_others_gets_the_time_of_the_next_tick, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "x", .ttl_ms = 1000);
     park(scripts, "a", "one", .ttl_ms = 60000);
@@ -447,9 +423,8 @@ TEST_WITH(waiter_behind_others_gets_the_time_of_the_next_tick, set_up, tear_down
     assert_int_equal(park(scripts, "d", "one", .ttl_ms = 60000).next_ms, 58500);
 }
 
-TEST_WITH(the_end_of_a_lease_is_an_end_if_others_wait_behind, set_up, tear_down)
+TEST_ON_SCRIPTS(the_end_of_a_lease_is_an_end_if_others_wait_behind, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "s", .mode = "shared", .ttl_ms = 60000);
     struct answer alone = park(scripts, "x", "one", .lease_ms = 8000);
@@ -464,9 +439,8 @@ TEST_WITH(the_end_of_a_lease_is_an_end_if_others_wait_behind, set_up, tear_down)
 }
 
 /* A hundred ticks with nothing to do: no message, no write. */
-TEST_WITH(a_tick_without_a_change_changes_nothing, set_up, tear_down)
+TEST_ON_SCRIPTS(a_tick_without_a_change_changes_nothing, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 20000);
     acquire(scripts, .token = "y", .mode = "shared", .ttl_ms = 20000);
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -482,9 +456,8 @@ TEST_WITH(a_tick_without_a_change_changes_nothing, set_up, tear_down)
 }
 
 /* A renewal leaves a tick too early behind, once. */
-TEST_WITH(an_end_that_was_put_off_is_planned_anew, set_up, tear_down)
+TEST_ON_SCRIPTS(an_end_that_was_put_off_is_planned_anew, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
     acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 1000);
     acquire(scripts, .token = "y", .mode = "shared", .ttl_ms = 50000);
@@ -497,9 +470,8 @@ TEST_WITH(an_end_that_was_put_off_is_planned_anew, set_up, tear_down)
 }
 
 /* What it claims may end before anything did until then. */
-TEST_WITH(a_claim_of_a_short_hold_plans_a_tick, set_up, tear_down)
+TEST_ON_SCRIPTS(a_claim_of_a_short_hold_plans_a_tick, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     for (int i = 0; i < 2; i++)
         acquire(scripts, .token = i ? "b" : "a", .attempt = i ? "b1" : "a1", .ttl_ms = 1000,
@@ -511,9 +483,8 @@ TEST_WITH(a_claim_of_a_short_hold_plans_a_tick, set_up, tear_down)
     assert_notified(inboxes, "two n 1000 baton:{n}"); /* nobody waits at one any more */
 }
 
-TEST_WITH(a_release_at_their_server_reports_its_watchers_there, set_up, tear_down)
+TEST_ON_SCRIPTS(a_release_at_their_server_reports_its_watchers_there, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     watch(scripts, "n", "one", 0);
     for (int i = 0; i < 3; i++)

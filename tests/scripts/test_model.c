@@ -744,7 +744,6 @@ static void step(struct run *run)
 
 TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
 {
-    struct scripts *scripts = *state;
     struct run *run = calloc(1, sizeof *run);
     run->scripts = scripts;
     run->random = seed_choose();

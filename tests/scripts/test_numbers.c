@@ -8,7 +8,6 @@
 
 TEST_WITH_CLOCK(every_event_takes_a_number)
 {
-    struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
     for (int i = 0; i < 20; i++) {
         char token[2][24];
@@ -32,10 +31,9 @@ TEST_WITH_CLOCK(every_event_takes_a_number)
 /* Whoever notices an expiry first: the version is the same, the time it ended. */
 TEST_WITH_CLOCK(an_expiry_takes_its_own_time_as_number)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 12; i++) {
         bool in_set = i & 1, late = i & 2;
-        scripts_clean(state);
+        scripts_reset(scripts);
         struct answer last =
             acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = in_set ? 40 : 60);
         if (in_set)
@@ -54,7 +52,6 @@ TEST_WITH_CLOCK(an_expiry_takes_its_own_time_as_number)
 
 TEST_ON_REDIS_TIME(numbers_grow_over_the_loss_of_all_keys)
 {
-    struct scripts *scripts = *state;
     int64_t fence = 0;
     for (int i = 0; i < 5; i++) {
         struct answer granted = acquire(scripts, .token = "a");
@@ -68,7 +65,6 @@ TEST_ON_REDIS_TIME(numbers_grow_over_the_loss_of_all_keys)
 /* A clock that was ahead before a failover: numbers go on from the last one. */
 TEST_WITH_CLOCK(numbers_go_on_where_the_clock_fell_back)
 {
-    struct scripts *scripts = *state;
     int64_t ahead = redis_now(scripts) + INT64_C(3600000000);
     acquire(scripts, .token = "a");
     struct name_key key = key_of("n", "");
@@ -87,7 +83,6 @@ TEST_WITH_CLOCK(numbers_go_on_where_the_clock_fell_back)
  * and a new fence is above all that was seen. */
 TEST_ON_REDIS_TIME(a_version_never_goes_back_though_it_is_forgotten)
 {
-    struct scripts *scripts = *state;
     scripts->retention_ms = 60;
     int64_t begun = redis_now(scripts), next_use = 0, version = 0, forgotten = 0;
     int64_t end = begun + 1500000, late = begun + CLOCK_HANG_MS * INT64_C(1000);
@@ -113,7 +108,6 @@ TEST_ON_REDIS_TIME(a_version_never_goes_back_though_it_is_forgotten)
 
 TEST_ON_REDIS_TIME(a_version_of_no_name_stays_while_its_period_lasts)
 {
-    struct scripts *scripts = *state;
     scripts->retention_ms = 200;
     for (int i = 0; i < 3; i++) {
         int64_t version = inspect(scripts, "n", "").version;
@@ -139,7 +133,6 @@ static void wait_until_left(struct scripts *scripts, int64_t keys)
 TEST_ON_REDIS_TIME(a_million_names_used_once_leave_nothing)
 {
     enum { NAMES = 2000 };
-    struct scripts *scripts = *state;
     scripts->retention_ms = 300;
     for (int i = 0; i < NAMES; i++) {
         char name[40];
@@ -157,7 +150,6 @@ TEST_ON_REDIS_TIME(a_million_names_used_once_leave_nothing)
 /* At the very start of a period the version of a name without keys is the time itself. */
 TEST_WITH_CLOCK(a_fence_is_above_the_version_of_a_name_never_used)
 {
-    struct scripts *scripts = *state;
     int64_t period = scripts->retention_ms * 1000;
     scripts->clock_us = (redis_now(scripts) / period + 1) * period;
     for (int i = 0; i < 2; i++) {
@@ -172,7 +164,6 @@ TEST_WITH_CLOCK(a_fence_is_above_the_version_of_a_name_never_used)
 
 TEST_WITH_CLOCK(a_new_hold_outlives_the_retention)
 {
-    struct scripts *scripts = *state;
     scripts->retention_ms = 20;
     for (int i = 0; i < 2; i++) {
         redis_process_flush(&scripts->redis);
@@ -185,7 +176,6 @@ TEST_WITH_CLOCK(a_new_hold_outlives_the_retention)
 
 TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
 {
-    struct scripts *scripts = *state;
     scripts->retention_ms = 30;
     for (int in_set = 0; in_set < 2; in_set++) {
         redis_process_flush(&scripts->redis);
@@ -205,7 +195,6 @@ TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
 TEST_ON_REDIS_TIME(single_hold_costs_three_commands)
 {
     enum { TIMES = 100 };
-    struct scripts *scripts = *state;
     scripts->unwatched = true;
     acquire(scripts, .token = "loads the script", .name = "other");
     release(scripts, "other", "loads the script");

@@ -21,7 +21,6 @@ static void pass(struct scripts *scripts, int64_t seconds)
 TEST_WITH_CLOCK(quarantine_grants_nothing_before_its_end)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < 2; i++) {
         for (int is_new = 0; is_new < 2; is_new++) {
             begin(scripts, 10);
@@ -38,7 +37,6 @@ TEST_WITH_CLOCK(quarantine_grants_nothing_before_its_end)
 
 TEST_WITH_CLOCK(quarantine_refuses_another_hold_of_an_owner)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .reenters = true, .token_is_new = true);
     begin(scripts, 10);
     assert_status(acquire(scripts, .token = "b", .owner = "me", .reenters = true), "quarantined");
@@ -52,7 +50,6 @@ TEST_WITH_CLOCK(quarantine_refuses_another_hold_of_an_owner)
 
 TEST_WITH_CLOCK(quarantine_queues_a_newcomer)
 {
-    struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
         begin(scripts, 10);
         const char *token = is_new ? "new" : "old";
@@ -79,7 +76,6 @@ static void assert_reported_at_its_place(struct scripts *scripts, const char *to
 TEST_WITH_CLOCK(kept_place_learns_of_the_quarantine_unless_a_hold_is_in_its_way)
 {
     static const char *const HOLDS[] = {NULL, "shared", "exclusive"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < 3; i++) {
         redis_process_flush(&scripts->redis);
         scripts->opens_us = 0;
@@ -102,7 +98,6 @@ TEST_WITH_CLOCK(kept_place_learns_of_the_quarantine_unless_a_hold_is_in_its_way)
 
 TEST_WITH_CLOCK(quarantine_refuses_upgrade)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .reenters = true, .mode = "shared");
     acquire(scripts, .token = "b", .owner = "you", .reenters = true, .mode = "shared");
     assert_status(acquire(scripts, .token = "w", .owner = "me", .reenters = true, .attempt = "w",
@@ -125,7 +120,6 @@ TEST_WITH_CLOCK(quarantine_refuses_upgrade)
  * for the end of the hold. */
 TEST_WITH_CLOCK(waiter_that_the_hold_admits_is_granted_after_quarantine)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
     begin(scripts, 10);
     assert_status(acquire(scripts, .token = "b", .mode = "shared", .server = "one"), "waiting");
@@ -140,7 +134,6 @@ TEST_WITH_CLOCK(waiter_that_the_hold_admits_is_granted_after_quarantine)
 /* The same, where the end of the hold was nearer than that of the quarantine when it was queued. */
 TEST_WITH_CLOCK(renewal_keeps_no_waiter_from_its_grant_after_quarantine)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 5000);
     begin(scripts, 10);
     assert_status(acquire(scripts, .token = "b", .mode = "shared", .server = "one"), "waiting");
@@ -156,7 +149,6 @@ TEST_WITH_CLOCK(renewal_keeps_no_waiter_from_its_grant_after_quarantine)
 /* A release hands over at once, if it may: by its short ways and by its long one. */
 TEST_WITH_CLOCK(release_in_quarantine_grants_nobody)
 {
-    struct scripts *scripts = *state;
     for (int waiters = 1; waiters < 4; waiters++) {
         char token[] = "w1";
         redis_process_flush(&scripts->redis);
@@ -185,7 +177,6 @@ TEST_WITH_CLOCK(release_in_quarantine_grants_nobody)
 TEST_WITH_CLOCK(quarantine_grants_nobody_whatever_ends_the_hold)
 {
     static const char *const WAYS[] = {"expiry", "break", "look", "leave", "newcomer"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
         redis_process_flush(&scripts->redis);
         scripts->opens_us = 0;
@@ -232,7 +223,6 @@ static void replace_data(struct scripts *scripts, bool has_epoch)
 
 TEST_WITH_CLOCK(on_other_data_nothing_is_granted)
 {
-    struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
         bool is_new = way % 2;
         know_the_epoch(scripts);
@@ -264,7 +254,6 @@ TEST_WITH_CLOCK(on_other_data_nothing_is_granted)
 /* What batond knew of is over, and another worker has made it longer since batond last looked. */
 TEST_WITH_CLOCK(quarantine_that_another_has_made_longer_goes_on)
 {
-    struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
         know_the_epoch(scripts);
         begin(scripts, 0);
@@ -281,7 +270,6 @@ TEST_WITH_CLOCK(quarantine_that_another_has_made_longer_goes_on)
 /* By the short ways of a release and an expiry, and by their long one. */
 TEST_WITH_CLOCK(release_or_expiry_on_other_data_grants_nobody)
 {
-    struct scripts *scripts = *state;
     for (int way = 0; way < 8; way++) {
         char token[] = "w1";
         int waiters = 1 + way % 4;
@@ -310,7 +298,6 @@ TEST_WITH_CLOCK(release_or_expiry_on_other_data_grants_nobody)
 
 TEST_WITH_CLOCK(in_a_cluster_the_epoch_has_a_tag)
 {
-    struct scripts *scripts = *state;
     know_the_epoch(scripts);
     scripts->tag = "06S";
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "quarantined");
@@ -321,7 +308,6 @@ TEST_WITH_CLOCK(in_a_cluster_the_epoch_has_a_tag)
 /* In a Cluster the slot of the epoch may have left; and a key of another type is no epoch. */
 TEST_WITH_CLOCK(an_epoch_that_cannot_be_read_changes_nothing)
 {
-    struct scripts *scripts = *state;
     know_the_epoch(scripts);
     freeReplyObject(redis_process_command(&scripts->redis, "SET baton:epoch text"));
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
@@ -332,7 +318,6 @@ TEST_WITH_CLOCK(an_epoch_that_cannot_be_read_changes_nothing)
 TEST_WITH_CLOCK(hold_ended_by_a_clock_ahead_runs_on)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
-    struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
         redis_process_flush(&scripts->redis);
         acquire(scripts, .token = "a", .mode = MODES[i], .ttl_ms = 20000, .token_is_new = true);
@@ -362,7 +347,6 @@ TEST_WITH_CLOCK(hold_ended_by_a_clock_ahead_runs_on)
 /* Of what was over before, nobody has to wait for the end by a clock that has gone back since. */
 TEST_WITH_CLOCK(hold_over_before_the_clock_went_back_stays_over)
 {
-    struct scripts *scripts = *state;
     pass(scripts, 3600);
     acquire(scripts, .token = "a", .ttl_ms = 20000, .token_is_new = true);
     pass(scripts, 60);
@@ -379,7 +363,6 @@ TEST_WITH_CLOCK(hold_over_before_the_clock_went_back_stays_over)
 /* What was handed over before is not claimed: its waiter is the next again. */
 TEST_WITH_CLOCK(handed_over_hold_cannot_be_claimed_in_quarantine)
 {
-    struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
         redis_process_flush(&scripts->redis);
         scripts->opens_us = 0;
@@ -416,7 +399,6 @@ TEST_WITH_CLOCK(handed_over_hold_cannot_be_claimed_in_quarantine)
 /* A script that comes too late: as if nobody had called it. */
 TEST_WITH_CLOCK(late_script_changes_nothing)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 1000, .token_is_new = true);
     acquire(scripts, .token = "w", .attempt = "w", .server = "one", .lease_ms = 600000);
     redisReply *before = redis_process_command(&scripts->redis, "GET baton:{n}");
@@ -444,7 +426,6 @@ TEST_WITH_CLOCK(late_script_changes_nothing)
 /* Where the clock was ahead once, and the name is forgotten. */
 TEST_WITH_CLOCK(numbers_grow_from_the_greatest_time_that_was_seen)
 {
-    struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
         redis_process_flush(&scripts->redis);
         scripts->floor_us = 0;
@@ -464,7 +445,6 @@ TEST_WITH_CLOCK(numbers_grow_from_the_greatest_time_that_was_seen)
 
 TEST_WITH_CLOCK(a_version_does_not_fall_when_that_time_has_come)
 {
-    struct scripts *scripts = *state;
     scripts->floor_us = scripts->clock_us;
     pass(scripts, -HOUR_US_IN_S);
     int64_t version = inspect(scripts, "n", "").version;
@@ -490,7 +470,6 @@ static void begin_anew(struct scripts *scripts)
 
 TEST_WITH_CLOCK(numbers_grow_where_the_newest_were_lost)
 {
-    struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) { /* a name that is free */
         begin_anew(scripts);
         acquire(scripts, .token = "a");
@@ -536,7 +515,6 @@ static void make_record(struct scripts *scripts, int kind)
 
 TEST_WITH_CLOCK(versions_do_not_fall_where_the_newest_were_lost)
 {
-    struct scripts *scripts = *state;
     for (int kind = 0; kind < 9; kind++) {
         static const char *const NAME = "n";
         struct standing standing;
@@ -557,7 +535,6 @@ TEST_WITH_CLOCK(versions_do_not_fall_where_the_newest_were_lost)
 
 TEST_WITH_CLOCK(watchers_learn_of_the_version_that_a_loss_has_raised)
 {
-    struct scripts *scripts = *state;
     struct inboxes inboxes;
     watch(scripts, "n", "one", 600000);
     inboxes_open(&inboxes, scripts);
@@ -572,7 +549,6 @@ TEST_WITH_CLOCK(watchers_learn_of_the_version_that_a_loss_has_raised)
 /* Nobody has noticed the loss yet, and a waiter makes the first record. */
 TEST_WITH_CLOCK(queue_of_a_lost_name_begins_above_its_version)
 {
-    struct scripts *scripts = *state;
     for (int is_behind = 0; is_behind < 2; is_behind++) {
         scripts->level_us = is_behind ? scripts->clock_us + INT64_C(3600) * SECOND_US : 0;
         acquire(scripts, .token = "a");
@@ -589,7 +565,6 @@ TEST_WITH_CLOCK(queue_of_a_lost_name_begins_above_its_version)
 TEST_WITH_CLOCK(numbers_of_ends_grow_where_the_newest_were_lost)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
-    struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
         bool is_hold_set = i == 1;
         begin_anew(scripts);

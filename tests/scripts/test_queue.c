@@ -20,7 +20,6 @@ static void assert_holds(struct scripts *scripts, const char *token)
 TEST_WITH_CLOCK(waiters_are_granted_in_the_order_of_their_arrival)
 {
     static const char *const TOKENS[] = {"a", "z", "b", "y", "c"};
-    struct scripts *scripts = *state;
     int64_t fence = acquire(scripts, .token = "a").fence;
     for (int i = 1; i < 5; i++) {
         struct answer waiting = acquire(scripts, .token = TOKENS[i], .server = "one",
@@ -43,7 +42,6 @@ TEST_WITH_CLOCK(waiters_are_granted_in_the_order_of_their_arrival)
 
 TEST_WITH_CLOCK(a_grant_lasts_for_the_claim_window_until_it_is_claimed)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     wait_for(scripts, .token = "b", .owner = "B", .ttl_ms = 40000, .meta = "{}");
     struct answer released = release(scripts, "n", "a");
@@ -66,7 +64,6 @@ TEST_WITH_CLOCK(a_grant_lasts_for_the_claim_window_until_it_is_claimed)
 
 TEST_WITH_CLOCK(a_claim_whose_reply_was_lost_is_taken_back)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     wait_for(scripts, .token = "b");
     wait_for(scripts, .token = "c");
@@ -78,7 +75,6 @@ TEST_WITH_CLOCK(a_claim_whose_reply_was_lost_is_taken_back)
 
 TEST_WITH_CLOCK(a_newcomer_does_not_pass_a_waiter)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
     wait_for(scripts, .token = "x");
     struct answer newcomer = acquire(scripts, .token = "b", .mode = "shared");
@@ -91,7 +87,6 @@ TEST_WITH_CLOCK(a_newcomer_does_not_pass_a_waiter)
 
 TEST_WITH_CLOCK(an_owner_passes_the_waiters)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true);
     wait_for(scripts, .token = "x");
     assert_status(acquire(scripts, .token = "a2", .owner = "A", .reenters = true), "granted");
@@ -107,10 +102,9 @@ TEST_WITH_CLOCK(an_owner_passes_the_waiters)
 /* Wherever it waits, and whoever releases; its owner's first waiter may have claimed by that. */
 TEST_WITH_CLOCK(reentrant_waiter_is_let_in_when_its_owner_is_granted)
 {
-    struct scripts *scripts = *state;
     for (int way = 0; way < 8; way++) {
         const char *elsewhere = way & 1 ? "two" : "one", *asks = way & 2 ? "one" : "other";
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x");
         wait_for(scripts, .token = "a", .owner = "A");
         wait_for(scripts, .token = "s");
@@ -136,9 +130,8 @@ TEST_WITH_CLOCK(reentrant_waiter_is_let_in_when_its_owner_is_granted)
 /* A release before has queued it. */
 TEST_WITH_CLOCK(reentrant_waiter_that_is_not_noted_is_let_in_behind_its_owner)
 {
-    struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x");
         wait_for(scripts, .token = "a", .owner = "A", .reenters = true);
         wait_for(scripts, .token = "a2", .owner = "A", .reenters = true);
@@ -155,9 +148,8 @@ TEST_WITH_CLOCK(reentrant_waiter_that_is_not_noted_is_let_in_behind_its_owner)
 /* As a newcomer of that owner does; without a hold of its owner it goes back to its place. */
 TEST_WITH_CLOCK(waiting_upgrade_stands_in_front_when_its_owner_is_granted)
 {
-    struct scripts *scripts = *state;
     for (int goes = 0; goes < 2; goes++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x", .mode = "shared", .limit = 2);
         acquire(scripts, .token = "y", .mode = "shared", .limit = 2);
         wait_for(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
@@ -177,7 +169,6 @@ TEST_WITH_CLOCK(waiting_upgrade_stands_in_front_when_its_owner_is_granted)
 
 TEST_WITH_CLOCK(an_unclaimed_grant_falls_to_the_next)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b", .server = "two", .lease_ms = LEASE, .claim_ms = 40);
     wait_for(scripts, .token = "c");
@@ -194,9 +185,8 @@ TEST_WITH_CLOCK(an_unclaimed_grant_falls_to_the_next)
 /* Nobody behind it, and nobody who comes. */
 TEST_WITH_CLOCK(a_dead_waiter_blocks_nobody)
 {
-    struct scripts *scripts = *state;
     for (int waits = 0; waits < 2; waits++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "a", .mode = "shared");
         acquire(scripts, .token = "x", .server = "two", .lease_ms = 30, .claim_ms = CLAIM);
         if (waits)
@@ -213,7 +203,6 @@ TEST_WITH_CLOCK(a_dead_waiter_blocks_nobody)
 
 TEST_WITH_CLOCK(a_run_of_shared_waiters_is_granted_together)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     wait_for(scripts, .token = "b", .mode = "shared");
     wait_for(scripts, .token = "c", .mode = "shared");
@@ -236,7 +225,6 @@ TEST_WITH_CLOCK(a_run_of_shared_waiters_is_granted_together)
 
 TEST_WITH_CLOCK(waiters_behind_one_that_leaves_move_up)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
     wait_for(scripts, .token = "x");
     wait_for(scripts, .token = "b", .mode = "shared");
@@ -246,7 +234,6 @@ TEST_WITH_CLOCK(waiters_behind_one_that_leaves_move_up)
 
 TEST_WITH_CLOCK(a_repeat_renews_the_lease)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b", .server = "one", .lease_ms = 60, .claim_ms = CLAIM);
     wait_for(scripts, .token = "b");
@@ -258,7 +245,6 @@ TEST_WITH_CLOCK(a_repeat_renews_the_lease)
 /* Who is let in past the queue, as its owner holds, must not stay in it and be granted twice. */
 TEST_WITH_CLOCK(a_waiter_that_enters_again_leaves_the_queue)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
     acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared");
     wait_for(scripts, .token = "x");
@@ -281,7 +267,6 @@ TEST_WITH_CLOCK(a_waiter_that_enters_again_leaves_the_queue)
  */
 TEST_WITH_CLOCK(a_release_at_their_server_claims_for_the_next)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     wait_for(scripts, .token = "a", .attempt = "a1", .ttl_ms = 20000);
     wait_for(scripts, .token = "b");
@@ -301,7 +286,6 @@ TEST_WITH_CLOCK(a_release_at_their_server_claims_for_the_next)
 /* Though what was released had made the name be kept for longer. */
 TEST_WITH_CLOCK(a_release_at_their_server_keeps_the_name_as_long_as_the_queue)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     for (int i = 0; i < 3; i++)
         wait_for(scripts, .token = (const char *[]){"a", "b", "c"}[i]);
@@ -313,9 +297,8 @@ TEST_WITH_CLOCK(a_release_at_their_server_keeps_the_name_as_long_as_the_queue)
 
 TEST_WITH_CLOCK(a_release_of_what_has_expired_claims_nothing)
 {
-    struct scripts *scripts = *state;
     for (int waiters = 1; waiters <= 2; waiters++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x", .ttl_ms = 1000);
         wait_for(scripts, .token = "a");
         if (waiters == 2)
@@ -330,7 +313,6 @@ TEST_WITH_CLOCK(a_release_of_what_has_expired_claims_nothing)
 
 TEST_WITH_CLOCK(a_release_at_a_server_whose_lease_is_over_claims_nothing)
 {
-    struct scripts *scripts = *state;
     for (int waiters = 1; waiters <= 3; waiters += 2) {
         const char *holder = waiters == 1 ? "x" : "y";
         acquire(scripts, .token = holder);
@@ -345,7 +327,6 @@ TEST_WITH_CLOCK(a_release_at_a_server_whose_lease_is_over_claims_nothing)
 
 TEST_WITH_CLOCK(a_release_at_a_suspect_server_claims_nothing)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     wait_for(scripts, .token = "a");
     wait_for(scripts, .token = "b");

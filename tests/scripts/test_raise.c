@@ -21,7 +21,6 @@ static void raises(struct scripts *scripts, int64_t number, int64_t known, const
 
 TEST_WITH_CLOCK(a_fence_grows_to_what_others_have_given)
 {
-    struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence, more = given + 5000;
     raises(scripts, given - 1, given, NULL, "higher", given);
     raises(scripts, more, given, NULL, "raised", more);
@@ -32,7 +31,6 @@ TEST_WITH_CLOCK(a_fence_grows_to_what_others_have_given)
 
 TEST_WITH_CLOCK(first_proposal_for_a_hold_stays)
 {
-    struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence, more = given + 5000;
     acquire(scripts, .token = "a"); /* another request finds the hold */
     raises(scripts, more, given, NULL, "raised", more);
@@ -44,7 +42,6 @@ TEST_WITH_CLOCK(first_proposal_for_a_hold_stays)
 
 TEST_WITH_CLOCK(number_as_great_for_another_hold_is_no_proposal_for_this_one)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "b", .mode = "shared");
     int64_t given = acquire(scripts, .token = "a", .mode = "shared").fence, number = given + 100;
     acquire(scripts, .token = "c", .mode = "shared");
@@ -58,7 +55,6 @@ TEST_WITH_CLOCK(number_as_great_for_another_hold_is_no_proposal_for_this_one)
 /* The members that granted it by this number are a majority: so it is the fence already. */
 TEST_WITH_CLOCK(fence_as_granted_may_be_proposed)
 {
-    struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a", .mode = "shared").fence;
     acquire(scripts, .token = "b", .mode = "shared");
     raise_to(scripts, "n", "a", given, given, NULL);
@@ -67,7 +63,6 @@ TEST_WITH_CLOCK(fence_as_granted_may_be_proposed)
 
 TEST_WITH_CLOCK(fence_of_a_renewed_hold_stays)
 {
-    struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence;
     renew(scripts, "n", "a", 60000);
     raises(scripts, given + 5000, given, NULL, "other", given);
@@ -76,7 +71,6 @@ TEST_WITH_CLOCK(fence_of_a_renewed_hold_stays)
 /* It ends when all requests that know of it have given it back, as without a proposal. */
 TEST_WITH_CLOCK(proposal_keeps_no_hold_alive)
 {
-    struct scripts *scripts = *state;
     int64_t fence = acquire(scripts, .token = "a", .attempt = "one").fence + 5000;
     acquire(scripts, .token = "a", .attempt = "two");
     raises(scripts, fence, 0, NULL, "raised", fence);
@@ -88,7 +82,6 @@ TEST_WITH_CLOCK(proposal_keeps_no_hold_alive)
 
 TEST_WITH_CLOCK(a_version_grows_without_a_hold)
 {
-    struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
     assert_int_equal(raise_to(scripts, "n", "", version + 7, 0, NULL).version, version + 7);
     assert_int_equal(raise_to(scripts, "n", "", version, 0, NULL).version, version + 7);
@@ -98,7 +91,6 @@ TEST_WITH_CLOCK(a_version_grows_without_a_hold)
 /* A clock that is ahead has given a greater number than the one that the others have agreed on. */
 TEST_WITH_CLOCK(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one)
 {
-    struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence;
     raises(scripts, given - 1000, 0, "agreed", "other", given);
     raises(scripts, given - 1000, given, "agreed", "raised", given - 1000);
@@ -110,7 +102,6 @@ TEST_WITH_CLOCK(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one)
 /* It was sent for a hold that has ended meanwhile, and its token has got another one. */
 TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
 {
-    struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a");
     break_all(scripts, "n");
     int64_t second = acquire(scripts, .token = "a").fence, reported = second + 5000;

@@ -7,7 +7,6 @@
 
 TEST_WITH_CLOCK(a_release_frees_the_name)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");
     sleep_past(scripts, 20);
     struct answer released = release(scripts, "n", "a");
@@ -21,7 +20,6 @@ TEST_WITH_CLOCK(a_release_frees_the_name)
 
 TEST_WITH_CLOCK(a_release_reports_what_its_owner_has_left)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
     acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
@@ -32,7 +30,6 @@ TEST_WITH_CLOCK(a_release_reports_what_its_owner_has_left)
 
 TEST_WITH_CLOCK(a_release_reports_whose_hold_it_was)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
     struct answer of_set = release(scripts, "n", "b"), only = release(scripts, "n", "a");
@@ -45,7 +42,6 @@ TEST_WITH_CLOCK(a_release_reports_whose_hold_it_was)
 
 TEST_WITH_CLOCK(only_its_token_releases_a_hold)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "secret", .owner = "A");
     assert_status(release(scripts, "n", "A"), "not_held");
     assert_status(release(scripts, "n", "secre"), "not_held");
@@ -58,14 +54,12 @@ TEST_WITH_CLOCK(only_its_token_releases_a_hold)
 
 TEST_ON_REDIS_TIME(a_name_never_used_has_nothing_to_release)
 {
-    struct scripts *scripts = *state;
     assert_status(release(scripts, "n", "a"), "not_held");
     assert_int_equal(key_count(scripts), 0);
 }
 
 TEST_WITH_CLOCK(a_release_after_the_ttl_does_not_free_the_next_holder)
 {
-    struct scripts *scripts = *state;
     struct answer late = acquire(scripts, .token = "late", .ttl_ms = 40);
     sleep_until(scripts, late.fence + 40000);
     struct answer next = acquire(scripts, .token = "next");
@@ -79,7 +73,6 @@ TEST_WITH_CLOCK(a_release_after_the_ttl_does_not_free_the_next_holder)
 
 TEST_WITH_CLOCK(a_release_after_the_ttl_frees_nothing_in_a_hold_set)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "late", .mode = "shared", .ttl_ms = 40);
     acquire(scripts, .token = "b", .mode = "shared");
     sleep_past(scripts, 40);
@@ -90,7 +83,6 @@ TEST_WITH_CLOCK(a_release_after_the_ttl_frees_nothing_in_a_hold_set)
 
 TEST_WITH_CLOCK(a_repeated_release_answers_the_same)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
     sleep_past(scripts, 5);
@@ -109,7 +101,6 @@ TEST_WITH_CLOCK(a_repeated_release_answers_the_same)
 
 TEST_WITH_CLOCK(a_repeated_release_does_not_free_the_next_holder)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     struct answer released = release(scripts, "n", "a");
     struct answer next = acquire(scripts, .token = "b");
@@ -123,7 +114,6 @@ TEST_WITH_CLOCK(a_repeated_release_does_not_free_the_next_holder)
 
 TEST_WITH_CLOCK(a_release_is_remembered_after_a_break_and_an_expiry)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     struct answer released = release(scripts, "n", "a");
     acquire(scripts, .token = "b");
@@ -141,7 +131,6 @@ TEST_WITH_CLOCK(a_release_is_remembered_after_a_break_and_an_expiry)
 /* Tokens are remembered in two keys that take turns, each for 60 s after it was begun. */
 TEST_ON_REDIS_TIME(memory_of_releases_ends)
 {
-    struct scripts *scripts = *state;
     for (int i = 0; i < 10; i++) {
         char token[24];
         snprintf(token, sizeof token, "t%d", i);
@@ -170,7 +159,6 @@ static int64_t remembered_releases(struct scripts *scripts)
  * and what is remembered does not grow. */
 TEST_WITH_CLOCK(a_release_is_known_for_half_a_minute_however_busy_the_name)
 {
-    struct scripts *scripts = *state;
     int64_t generation = redis_now(scripts) / GENERATION * GENERATION + GENERATION;
     for (int offset = 0; offset < 30; offset += 6) {
         redis_process_flush(&scripts->redis);
@@ -194,7 +182,6 @@ TEST_WITH_CLOCK(a_release_is_known_for_half_a_minute_however_busy_the_name)
 
 TEST_WITH_CLOCK(a_doubtful_grant_is_taken_back)
 {
-    struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
     struct answer taken = take_back(scripts, "n", "a", "one");
     assert_status(taken, "released");
@@ -205,7 +192,6 @@ TEST_WITH_CLOCK(a_doubtful_grant_is_taken_back)
 
 TEST_WITH_CLOCK(another_attempt_takes_nothing_back)
 {
-    struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
     assert_status(take_back(scripts, "n", "a", "two"), "not_held");
     assert_status(take_back(scripts, "n", "a", "on"), "not_held");
@@ -217,7 +203,6 @@ TEST_WITH_CLOCK(another_attempt_takes_nothing_back)
 
 TEST_WITH_CLOCK(a_taken_back_token_may_begin_anew)
 {
-    struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a", .attempt = "one");
     take_back(scripts, "n", "a", "one");
     assert_status(release(scripts, "n", "a"), "not_held");
@@ -230,7 +215,6 @@ TEST_WITH_CLOCK(a_taken_back_token_may_begin_anew)
 
 TEST_WITH_CLOCK(a_release_before_a_taking_back_is_still_remembered)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     struct answer released = release(scripts, "n", "a");
     acquire(scripts, .token = "b", .attempt = "one");
@@ -242,7 +226,6 @@ TEST_WITH_CLOCK(a_release_before_a_taking_back_is_still_remembered)
 
 TEST_WITH_CLOCK(a_client_that_came_back_keeps_its_hold)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
     assert_status(acquire(scripts, .token = "a", .attempt = "two"), "holding");
     assert_status(take_back(scripts, "n", "a", "one"), "not_held");
@@ -252,7 +235,6 @@ TEST_WITH_CLOCK(a_client_that_came_back_keeps_its_hold)
 
 TEST_WITH_CLOCK(a_client_that_renewed_keeps_its_hold)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
     assert_status(renew(scripts, "n", "a", 20000), "renewed");
     assert_status(take_back(scripts, "n", "a", "one"), "not_held");
@@ -261,7 +243,6 @@ TEST_WITH_CLOCK(a_client_that_renewed_keeps_its_hold)
 
 TEST_WITH_CLOCK(a_doubtful_grant_in_a_hold_set_is_taken_back_alone)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .attempt = "one");
     acquire(scripts, .token = "b", .mode = "shared", .attempt = "one");
     acquire(scripts, .token = "c", .mode = "shared", .attempt = "one");
@@ -276,7 +257,6 @@ TEST_WITH_CLOCK(a_doubtful_grant_in_a_hold_set_is_taken_back_alone)
 TEST_ON_REDIS_TIME(with_a_short_retention_released_tokens_stay_for_a_minute_at_most)
 {
     enum { RETENTION_MS = 1000, MINUTE_MS = 60000 };
-    struct scripts *scripts = *state;
     int64_t before = scripts->retention_ms;
     scripts->retention_ms = RETENTION_MS;
     for (int i = 0; i < 3; i++) {

@@ -4,7 +4,6 @@
 
 TEST_WITH_CLOCK(a_renewal_sets_and_does_not_add)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 20000);
     for (int i = 0; i < 3; i++) {
         struct answer renewed = renew(scripts, "n", "a", 30000);
@@ -21,7 +20,6 @@ TEST_WITH_CLOCK(a_renewal_sets_and_does_not_add)
 
 TEST_WITH_CLOCK(a_renewal_sets_in_a_hold_set_too)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .ttl_ms = 20000);
     acquire(scripts, .token = "b", .mode = "shared", .limit = 4, .ttl_ms = 10000);
     for (int i = 0; i < 3; i++) {
@@ -38,7 +36,6 @@ TEST_WITH_CLOCK(a_renewal_sets_in_a_hold_set_too)
 
 TEST_WITH_CLOCK(a_renewal_shortens_too)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 60000);
     assert_int_equal(renew(scripts, "n", "a", 50).ttl_ms, 50);
     int64_t after = scripts->clock_us;
@@ -51,9 +48,8 @@ TEST_WITH_CLOCK(a_renewal_shortens_too)
 
 TEST_WITH_CLOCK(a_renewed_hold_outlives_its_first_ttl)
 {
-    struct scripts *scripts = *state;
     for (int in_set = 0; in_set < 2; in_set++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 60);
         if (in_set)
             acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
@@ -67,7 +63,6 @@ TEST_WITH_CLOCK(a_renewed_hold_outlives_its_first_ttl)
 
 TEST_WITH_CLOCK(without_a_ttl_it_is_the_one_last_given)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
     sleep_past(scripts, 5);
     assert_int_equal(renew(scripts, "n", "a", 0).ttl_ms, 20000);
@@ -82,7 +77,6 @@ TEST_WITH_CLOCK(without_a_ttl_it_is_the_one_last_given)
 
 TEST_WITH_CLOCK(an_expired_hold_is_not_revived)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 40);
     sleep_until(scripts, held.fence + 40000);
     assert_status(renew(scripts, "n", "a", 60000), "not_held");
@@ -96,7 +90,6 @@ TEST_WITH_CLOCK(an_expired_hold_is_not_revived)
 
 TEST_WITH_CLOCK(a_released_or_broken_hold_is_not_revived)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     release(scripts, "n", "a");
     assert_status(renew(scripts, "n", "a", 0), "not_held");
@@ -108,7 +101,6 @@ TEST_WITH_CLOCK(a_released_or_broken_hold_is_not_revived)
 
 TEST_ON_REDIS_TIME(only_its_token_renews_a_hold)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 10000);
     assert_status(renew(scripts, "n", "A", 60000), "not_held");
     assert_status(renew(scripts, "n", "", 60000), "not_held");

@@ -46,7 +46,6 @@ static bool must_ask_again(struct scripts *scripts, const char *server, int64_t 
 /* It costs one claim window in all, and nobody loses a place. */
 TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .claim_ms = 30);
     park(scripts, "b", "one", .claim_ms = 30);
@@ -77,7 +76,6 @@ TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
 
 TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .lease_ms = 30);
     park(scripts, "b", "one", .lease_ms = 30);
@@ -94,7 +92,6 @@ TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
 TEST_WITH_CLOCK(heartbeat_reports_which_names_have_moved)
 {
     static const char *const NAMES[] = {"never", "good", "dead", "suspect", "good", "other"};
-    struct scripts *scripts = *state;
     struct standing standing[6];
     for (int i = 1; i < 4; i++)
         acquire(scripts, .name = NAMES[i], .token = "x");
@@ -116,7 +113,6 @@ TEST_WITH_CLOCK(heartbeat_reports_which_names_have_moved)
 /* A killed server leaves the places of those who keep them; they come back elsewhere. */
 TEST_WITH_CLOCK(kept_places_outlive_their_server)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .lease_ms = 30, .keep_ms = 5000, .claim_ms = 5000);
     park(scripts, "b", "one", .lease_ms = 30);
@@ -130,7 +126,6 @@ TEST_WITH_CLOCK(kept_places_outlive_their_server)
 
 TEST_WITH_CLOCK(a_queue_has_a_bound)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .bound = 2);
     park(scripts, "b", "two", .bound = 2);
@@ -145,7 +140,6 @@ TEST_WITH_CLOCK(a_queue_has_a_bound)
 
 TEST_WITH_CLOCK(an_upgrade_waits_in_front)
 {
-    struct scripts *scripts = *state;
     share(scripts, 2);
     park(scripts, "x", "one", .ttl_ms = 0);
     park(scripts, "up", "two", .owner = "A", .reenters = true);
@@ -161,7 +155,6 @@ TEST_WITH_CLOCK(an_upgrade_waits_in_front)
 
 TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
 {
-    struct scripts *scripts = *state;
     share(scripts, 2);
     park(scripts, "up", "one", .owner = "A", .reenters = true);
     assert_status(acquire(scripts, .token = "u2", .owner = "B", .reenters = true),
@@ -182,7 +175,6 @@ TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
 
 TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 {
-    struct scripts *scripts = *state;
     share(scripts, 3);
     park(scripts, "x", "one", .mode = "shared", .limit = 3);
     park(scripts, "a2", "two", .owner = "A", .reenters = true, .mode = "shared", .limit = 3,
@@ -199,7 +191,6 @@ TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 /* A server that has nothing to do with the name any more is dropped. */
 TEST_WITH_CLOCK(servers_that_are_done_leave_nothing)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = 0; /* whose keys would be counted */
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -218,7 +209,6 @@ TEST_WITH_CLOCK(the_keys_of_waiters_end)
 {
     static const char *const KEYS[] = {"",           ":servers",      ":waiters",     ":ends",
                                        ":queue:one", ":queue:absent", ":queue:missed"};
-    struct scripts *scripts = *state;
     scripts->retention_ms = 1000;
     acquire(scripts, .token = "x", .ttl_ms = 100);
     park(scripts, "a", "one", .lease_ms = 5000, .claim_ms = 20);
@@ -240,7 +230,6 @@ TEST_WITH_CLOCK(the_keys_of_waiters_end)
 /* A name's queue outlives a retention that is shorter than the wait. */
 TEST_WITH_CLOCK(waiters_outlive_the_retention)
 {
-    struct scripts *scripts = *state;
     scripts->clock_us = 0;
     scripts->retention_ms = 20;
     acquire(scripts, .token = "x", .ttl_ms = 20);
@@ -256,7 +245,6 @@ TEST_WITH_CLOCK(waiters_outlive_the_retention)
 /* What is left of a name whose main key was lost does not come back to life. */
 TEST_WITH_CLOCK(waiters_of_a_lost_name_do_not_haunt_it)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     park(scripts, "a", "one", .keep_ms = 50);
     park(scripts, "b", "two", .keep_ms = 50);
@@ -279,9 +267,8 @@ TEST_WITH_CLOCK(any_key_may_be_lost)
 {
     static const char *const LOST[] = {":servers",      ":waiters",      ":ends",    ":queue:one",
                                        ":queue:absent", ":queue:missed", ":entrants"};
-    struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         acquire(scripts, .token = "x");
         park(scripts, "a", "one", .claim_ms = 10, .keep_ms = 50);
         park(scripts, "b", "one", .claim_ms = 10, .keep_ms = 50, .owner = "a", .reenters = true);
@@ -313,7 +300,6 @@ TEST_WITH_CLOCK(any_key_may_be_lost)
 /* Where nothing but the main key was lost, nobody is in the queue any more either. */
 TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_notified)
 {
-    struct scripts *scripts = *state;
     scripts->keys_were_lost = true;
     acquire(scripts, .token = "x");
     acquire(scripts, .token = "a", .attempt = "a", .server = "one");

@@ -52,9 +52,8 @@ static bool must_ask_again(struct scripts *scripts, const char *server, int64_t 
     return standing.waits < 0;
 }
 
-TEST_WITH(single_waiter_needs_no_key_of_its_own, set_up, tear_down)
+TEST_ON_SCRIPTS(single_waiter_needs_no_key_of_its_own, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .lease_ms = 60000);
     assert_status(waiting, "waiting");
     assert_int_equal(waiting.next_ms, 30000);
@@ -83,9 +82,8 @@ static int layout(struct scripts *scripts)
     return found;
 }
 
-TEST_WITH(plain_name_stays_plain_while_one_waits_and_claims, set_up, tear_down)
+TEST_ON_SCRIPTS(plain_name_stays_plain_while_one_waits_and_claims, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .token_is_new = true, .claim_ms = 5000);
     assert_status(waiting, "waiting");
     assert_int_equal(layout(scripts), AWAITED);
@@ -109,14 +107,13 @@ static int64_t kept_ms(struct scripts *scripts)
 }
 
 /* What was to be held for a day, or is asked for so long, does not keep the name that long. */
-TEST_WITH(a_long_ttl_does_not_outlast_its_hold, set_up, tear_down)
+TEST_ON_SCRIPTS(a_long_ttl_does_not_outlast_its_hold, set_up, tear_down)
 {
     enum { SECOND_MS = 1000, DAY_MS = 24 * 3600 * SECOND_MS };
-    struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = DAY_MS);
     assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
 
-    scripts_clean_with_own_clock(state);
+    scripts_reset_with_own_clock(scripts);
     acquire(scripts, .token = "x", .ttl_ms = DAY_MS);
     park(scripts, "a", "one", .ttl_ms = SECOND_MS);
     release_at(scripts, "n", "x", "one");
@@ -134,9 +131,8 @@ static void assert_line(struct scripts *scripts, const char *owners)
 }
 
 /* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
-TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
+TEST_ON_SCRIPTS(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
     park(scripts, "b", "one", .ttl_ms = 0);
     park(scripts, "c", "one", .ttl_ms = 0);
@@ -164,9 +160,8 @@ TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
 }
 
 /* The hold is shared, and so is the second waiter: only the first one was in its way. */
-TEST_WITH(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_down)
+TEST_ON_SCRIPTS(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     release(scripts, "n", "x");
     acquire(scripts, .token = "y", .mode = "shared");
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -177,9 +172,8 @@ TEST_WITH(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_dow
     assert_line(scripts, "c");
 }
 
-TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
+TEST_ON_SCRIPTS(a_shared_one_brings_its_limit, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     park(scripts, "a", "one", .mode = "shared", .limit = 2);
     assert_alone(scripts);
     release_at(scripts, "n", "x", "one");
@@ -189,9 +183,8 @@ TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
     assert_int_equal(acquire(scripts, .token = "b", .mode = "shared").other_limit, 2 + 1);
 }
 
-TEST_WITH(single_waiter_leaves_nothing_behind, set_up, tear_down)
+TEST_ON_SCRIPTS(single_waiter_leaves_nothing_behind, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
     assert_status(leave(scripts, .token = "a", .attempt = "a1", .why = "gone"), "left");
     assert_no_queue(scripts);
@@ -203,10 +196,9 @@ TEST_WITH(single_waiter_leaves_nothing_behind, set_up, tear_down)
 }
 
 /* Two leases and a minute, however short the retention is. */
-TEST_WITH(its_key_outlives_the_retention, set_up, tear_down)
+TEST_ON_SCRIPTS(its_key_outlives_the_retention, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
-    scripts_clean(state);
+    scripts_reset(scripts);
     scripts->retention_ms = 1000;
     acquire(scripts, .token = "x", .ttl_ms = 100);
     park(scripts, "a", "one", .lease_ms = 5000);
@@ -216,11 +208,10 @@ TEST_WITH(its_key_outlives_the_retention, set_up, tear_down)
 }
 
 /* A hand-over leaves the end of the key where it is if that is late enough, and only then. */
-TEST_WITH(the_key_outlives_the_hold_that_was_handed_over, set_up, tear_down)
+TEST_ON_SCRIPTS(the_key_outlives_the_hold_that_was_handed_over, set_up, tear_down)
 {
-    struct scripts *scripts = *state;
     for (int late = 0; late < 2; late++) {
-        scripts_clean_with_own_clock(state);
+        scripts_reset_with_own_clock(scripts);
         int64_t begun = clock_ms(); /* the ends of keys are Redis' own, not the test's time */
         scripts->retention_ms = 1000;
         acquire(scripts, .token = "x");

@@ -11,7 +11,6 @@
 
 TEST_WITH_CLOCK(at_least_keeps_a_released_name_taken)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
     assert_int_equal(held.ttl_ms, 30000);
     sleep_past(scripts, 300);
@@ -37,7 +36,6 @@ TEST_WITH_CLOCK(at_least_keeps_a_released_name_taken)
 
 TEST_WITH_CLOCK(at_least_ends_as_a_release_and_not_as_an_expiry)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
     struct answer released = release(scripts, "n", "a");
     sleep_past(scripts, 1000);
@@ -52,7 +50,6 @@ TEST_WITH_CLOCK(at_least_ends_as_a_release_and_not_as_an_expiry)
 
 TEST_WITH_CLOCK(at_least_that_is_over_frees_the_name_at_once)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
     sleep_past(scripts, 1000);
     assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
@@ -61,7 +58,6 @@ TEST_WITH_CLOCK(at_least_that_is_over_frees_the_name_at_once)
 
 TEST_WITH_CLOCK(lease_is_never_shorter_than_at_least)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 100, .at_least_ms = 1000);
     assert_int_equal(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 1000);
     sleep_past(scripts, 500);
@@ -79,7 +75,6 @@ TEST_WITH_CLOCK(lease_is_never_shorter_than_at_least)
 
 TEST_WITH_CLOCK(released_token_neither_renews_nor_releases_what_stays_taken)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
     struct answer released = release(scripts, "n", "a");
     assert_status(renew(scripts, "n", "a", 1000), "not_held");
@@ -96,7 +91,6 @@ TEST_WITH_CLOCK(released_token_neither_renews_nor_releases_what_stays_taken)
 
 TEST_WITH_CLOCK(owner_does_not_enter_what_stays_taken)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
     release(scripts, "n", "a");
     assert_status(acquire(scripts, .token = "b", .owner = "A", .reenters = true), "locked");
@@ -104,7 +98,6 @@ TEST_WITH_CLOCK(owner_does_not_enter_what_stays_taken)
 
 TEST_WITH_CLOCK(break_ends_what_stays_taken)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .at_least_ms = 1000);
     release(scripts, "n", "a");
     assert_int_equal(break_all(scripts, "n").count, 1);
@@ -115,7 +108,6 @@ TEST_WITH_CLOCK(break_ends_what_stays_taken)
 
 TEST_WITH_CLOCK(grant_that_is_taken_back_frees_the_name_at_once)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "p", .at_least_ms = 1000);
     take_back(scripts, "n", "a", "p");
     assert_status(acquire(scripts, .token = "b"), "granted");
@@ -123,7 +115,6 @@ TEST_WITH_CLOCK(grant_that_is_taken_back_frees_the_name_at_once)
 
 TEST_WITH_CLOCK(waiter_is_granted_when_at_least_is_over)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
     acquire(scripts, .token = "b", .server = "one", .at_least_ms = 2000);
     scripts->due_ms = -1;
@@ -143,7 +134,6 @@ TEST_WITH_CLOCK(waiter_is_granted_when_at_least_is_over)
 
 TEST_WITH_CLOCK(waiter_that_is_granted_by_a_release_learns_its_terms)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b", .server = "one", .ttl_ms = 9000, .at_least_ms = 2000,
             .max_held_ms = 5000);
@@ -156,7 +146,6 @@ TEST_WITH_CLOCK(waiter_that_is_granted_by_a_release_learns_its_terms)
 
 TEST_WITH_CLOCK(slot_of_a_semaphore_stays_taken)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2, .at_least_ms = 1000);
     acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
     assert_int_equal(release(scripts, "n", "a").free_in_ms, 1000);
@@ -173,7 +162,6 @@ TEST_WITH_CLOCK(token_that_comes_again_releases_another_hold)
 {
     enum { FORGOTTEN_MS = 63000, AT_LEAST_MS = 2 * FORGOTTEN_MS };
     static const char *const other[] = {"b", "c"};
-    struct scripts *scripts = *state;
     for (int64_t i = 1; i <= 2; i++) {
         struct answer held = acquire(scripts, .token = "a", .mode = "shared", .limit = 2,
                                      .at_least_ms = AT_LEAST_MS);
@@ -196,7 +184,6 @@ TEST_WITH_CLOCK(token_that_comes_again_releases_another_hold)
 TEST_WITH_CLOCK(released_among_very_many_are_not_reported_as_expired)
 {
     enum { MANY = 1100, RELEASED = 50 };
-    struct scripts *scripts = *state;
     char token[24];
     for (int i = 0; i < MANY; i++) {
         snprintf(token, sizeof token, "t%d", i);
@@ -215,7 +202,6 @@ TEST_WITH_CLOCK(released_among_very_many_are_not_reported_as_expired)
 
 TEST_WITH_CLOCK(max_held_bounds_the_lease)
 {
-    struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 5000, .max_held_ms = 1000);
     assert_int_equal(held.ttl_ms, 1000);
     assert_int_equal(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 1000);
@@ -225,7 +211,6 @@ TEST_WITH_CLOCK(max_held_bounds_the_lease)
 
 TEST_WITH_CLOCK(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 600, .max_held_ms = 1000);
     sleep_past(scripts, 200);
     struct answer renewed = renew(scripts, "n", "a", 0);
@@ -251,7 +236,6 @@ TEST_WITH_CLOCK(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused)
 
 TEST_WITH_CLOCK(max_held_counts_from_the_claim_of_a_waiter)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     acquire(scripts, .token = "b", .server = "one", .claim_ms = 5000, .max_held_ms = 1000);
     release(scripts, "n", "a");
@@ -263,7 +247,6 @@ TEST_WITH_CLOCK(max_held_counts_from_the_claim_of_a_waiter)
 
 TEST_WITH_CLOCK(reentry_is_bounded_by_the_max_held_of_what_it_enters)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .max_held_ms = 10000);
     sleep_past(scripts, 4000);
     struct answer entered = acquire(scripts, .token = "b", .owner = "A", .reenters = true);
@@ -285,7 +268,6 @@ TEST_WITH_CLOCK(reentry_is_bounded_by_the_max_held_of_what_it_enters)
 
 TEST_WITH_CLOCK(waiting_reentry_is_bounded_too)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
     acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
     acquire(scripts, .token = "u", .owner = "A", .reenters = true, .server = "one", .attempt = "1");
@@ -300,7 +282,6 @@ TEST_WITH_CLOCK(waiting_reentry_is_bounded_too)
 
 TEST_WITH_CLOCK(reentry_is_bounded_by_a_hold_that_is_not_claimed)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
     acquire(scripts, .token = "a", .owner = "A", .max_held_ms = 10000, .server = "one");
     release(scripts, "n", "x");
@@ -314,7 +295,6 @@ TEST_WITH_CLOCK(reentry_is_bounded_by_a_hold_that_is_not_claimed)
 /* An owner's name is a label: holds that do not enter one another have each its own bound. */
 TEST_WITH_CLOCK(holds_with_one_owner_name_are_bounded_each_by_itself)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
     struct answer other = acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
     assert_status(other, "granted");
@@ -323,7 +303,6 @@ TEST_WITH_CLOCK(holds_with_one_owner_name_are_bounded_each_by_itself)
 
 TEST_WITH_CLOCK(terms_begin_with_a_renewal)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
     sleep_past(scripts, 500);
     struct answer renewed = begin_terms(scripts, "n", "a", 1000, 20000);
@@ -340,7 +319,6 @@ TEST_WITH_CLOCK(terms_begin_with_a_renewal)
 
 TEST_WITH_CLOCK(terms_that_begin_do_not_lengthen_max_held)
 {
-    struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .max_held_ms = 1000);
     sleep_past(scripts, 400);
     assert_left(begin_terms(scripts, "n", "a", 100, 0).max_held_ms, 600);
