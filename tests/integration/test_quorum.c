@@ -203,7 +203,7 @@ TEST(a_release_by_way_of_another_batond_wakes)
         parked_close(parked);
         answers(story->client, "DELETE /locks/woken?force=true", NULL, 200, NULL);
         for (int j = 0; j < QUORUM_MEMBERS; j++)
-            redis_process_flush(&story->servers.members[j]); /* the tokens may come again */
+            redis_process_forget(&story->servers.members[j]); /* the tokens may come again */
     }
 }
 
@@ -523,7 +523,7 @@ TEST(repeat_restores_the_hold_at_an_emptied_member)
     assert_int_equal(http_integer(story->other, "fence"), fence);
     await_held(story, "lost", 5);
     for (int i = 0; i < 3; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     answers_token(story->client, TOKEN, "PUT /locks/lost", NULL, 409, "not_held");
 }
 
@@ -533,7 +533,7 @@ TEST(release_of_a_hold_that_a_majority_lost_is_refused)
     struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/few?ttl=60s");
     for (int i = 0; i < 3; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/few?ttl=60s", NULL, 201, NULL);
     answers_token(story->client, TOKEN, "DELETE /locks/few", NULL, 409, "not_held");
     release_lock(story->other, OTHER, "few");
@@ -545,7 +545,7 @@ TEST(hold_that_a_majority_lost_is_granted_anew)
     struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/anew?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/anew?ttl=60s", NULL, 201, NULL);
     int64_t fence = http_integer(story->other, "fence");
     release_lock(story->other, OTHER, "anew");
@@ -633,7 +633,7 @@ TEST(modes_are_not_counted_together)
     answers_token(story->client, TOKEN, AGAIN, NULL, 409, "token_in_use");
     assert_non_null(strstr(http_text(story->client, "detail"), "used for an exclusive hold of me"));
     for (int i = 0; i < 3; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     redis_process_freeze(&story->servers.members[2]);
     answers_token(story->client, TOKEN, AGAIN, NULL, 409, "token_in_use");
     redis_process_thaw(&story->servers.members[2]);
@@ -650,8 +650,8 @@ TEST(released_token_is_refused_by_members_that_missed_it)
 {
     struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/back?ttl=60s");
-    redis_process_flush(&story->servers.members[3]);
-    redis_process_flush(&story->servers.members[4]);
+    redis_process_forget(&story->servers.members[3]);
+    redis_process_forget(&story->servers.members[4]);
     redis_process_freeze(&story->servers.members[0]);
     redis_process_freeze(&story->servers.members[1]); /* of the three that have it */
     await_up(story->client, "3 of 5");

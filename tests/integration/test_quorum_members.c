@@ -43,10 +43,10 @@ TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
         snprintf(request, sizeof request, "POST /locks/read?mode=shared&ttl=%ds", 40 + i);
         acquire_at_all(story->client, &story->servers, READERS[i], request);
         for (int j = 3 + i; j < QUORUM_MEMBERS; j++)
-            redis_process_flush(&story->servers.members[j]);
+            redis_process_forget(&story->servers.members[j]);
     }
     for (int i = 0; i < 2; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     struct parked *writer =
         parked_send(story->batond.port, NULL, "POST /locks/read?wait=50s", NULL);
     comes_to_queue(story->client, "read", 1);
@@ -123,13 +123,13 @@ TEST_WITH(reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
     acquire_at_all(apart.client, &story->servers, TOKEN, "POST /locks/apart?ttl=20s");
     await_settled_at(&story->servers, "apart");
     for (int i = 2; i < QUORUM_MEMBERS; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     hold(&apart);
     struct parked *parked =
         parked_send_token(apart.batond.port, TOKEN, "POST /locks/apart?ttl=60s");
     await_held_at(&story->servers, "apart", 5);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     stop_holding(&apart);
     if (parked_answer(parked, PATIENCE_MS) != 201)
         fail_msg("%s", parked->text);
@@ -232,7 +232,7 @@ TEST_WITH(token_counts_for_what_a_majority_has_it_for, all_are_up, NULL)
     struct on_quorum *story = *state;
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/mixed?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
-        redis_process_flush(&story->servers.members[i]);
+        redis_process_forget(&story->servers.members[i]);
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me&mode=shared", NULL, 201,
                   NULL);
     assert_string_equal(http_text(story->client, "mode"), "shared");
