@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TEST_ON_SERVICE(name) TEST_ON(struct service *service, name, NULL, NULL)
-
 TEST_ON_SERVICE(next_url_is_asked_if_one_does_not_answer)
 {
     struct terminal terminal;

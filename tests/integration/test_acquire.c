@@ -7,9 +7,8 @@
 
 static const char MINE[] = "my-token-0123456789abcdef";
 
-TEST(empty_post_takes_the_lock)
+TEST_OF_CLIENT(empty_post_takes_the_lock)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/empty", NULL, 201, NULL);
     assert_string_equal(http_header(client, "Content-Type"), "application/json");
     assert_string_equal(http_text(client, "name"), "empty");
@@ -24,18 +23,16 @@ TEST(empty_post_takes_the_lock)
     assert_int_equal(json_object_size(client->reply.json), 7);
 }
 
-TEST(body_query_and_header_may_be_mixed)
+TEST_OF_CLIENT(body_query_and_header_may_be_mixed)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, MINE, "POST /locks/mixed?ttl=9000ms", "{\"owner\": \"me\"}", 201, NULL);
     assert_string_equal(http_text(client, "token"), MINE);
     assert_string_equal(http_text(client, "owner"), "me");
     assert_in_range(http_integer(client, "ttl_ms"), 1, 9000);
 }
 
-TEST(refusal_shows_the_holder_and_when_to_retry)
+TEST_OF_CLIENT(refusal_shows_the_holder_and_when_to_retry)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     answers(client, "POST /locks/busy",
             "{\"owner\": \"first\", \"ttl_ms\": 75000, \"meta\": {\"job\": 1}}", 201, NULL);
@@ -57,10 +54,9 @@ TEST(refusal_shows_the_holder_and_when_to_retry)
 }
 
 /* Three hosts that give the same label exclude each other. */
-TEST(same_owner_is_refused_and_learns_how_to_enter)
+TEST_OF_CLIENT(same_owner_is_refused_and_learns_how_to_enter)
 {
     static const char HINT[] = "A holder has the same owner name: with reentrant=true";
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/label?owner=nightly-report&ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 2; i++) {
         answers(client, "POST /locks/label?owner=nightly-report", NULL, 409, "locked");
@@ -77,9 +73,8 @@ TEST(same_owner_is_refused_and_learns_how_to_enter)
     assert_int_equal(http_integer(client, "holds"), 2);
 }
 
-TEST(reentry_without_owner_is_refused)
+TEST_OF_CLIENT(reentry_without_owner_is_refused)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/nobody?reentrant", NULL, 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "reentrant");
     answers(client, "POST /locks", "{\"names\": [\"nobody\"], \"reentrant\": true}", 400,
@@ -107,9 +102,8 @@ static void comes_to_be_refused(struct http_client *client, const char *path)
     assert_string_equal(http_text(client, "code"), "locked");
 }
 
-TEST(refusal_says_how_to_wait)
+TEST_OF_CLIENT(refusal_says_how_to_wait)
 {
-    struct http_client *client = service_client(state);
     comes_to_be_refused(client, "/locks/step?ttl=2s");
     asks_as_the_detail_says(client, "step");
 }
@@ -123,16 +117,14 @@ TEST(refusal_names_no_wait_beyond_max_wait)
     service_close(&service);
 }
 
-TEST(retry_after_is_at_least_a_second)
+TEST_OF_CLIENT(retry_after_is_at_least_a_second)
 {
-    struct http_client *client = service_client(state);
     comes_to_be_refused(client, "/locks/soon?ttl=900ms");
     assert_string_equal(http_header(client, "Retry-After"), "1");
 }
 
-TEST(refusal_shows_at_most_ten_holders)
+TEST_OF_CLIENT(refusal_shows_at_most_ten_holders)
 {
-    struct http_client *client = service_client(state);
     for (int i = 0; i < 12; i++) {
         char request[80];
         snprintf(request, sizeof request, "POST /locks/many?mode=shared&owner=o%d&ttl=%ds", i,
@@ -146,9 +138,8 @@ TEST(refusal_shows_at_most_ten_holders)
     assert_int_equal(http_integer(client, "retry_after_ms"), 10000);
 }
 
-TEST(repeated_acquire_returns_its_hold)
+TEST_OF_CLIENT(repeated_acquire_returns_its_hold)
 {
-    struct http_client *client = service_client(state);
     const char *body =
         "{\"token\": \"my-token-0123456789abcdef\", \"ttl_ms\": 20000, \"owner\": \"a\"}";
     answers(client, "POST /locks/again", body, 201, NULL);
@@ -168,7 +159,7 @@ TEST(repeated_acquire_returns_its_hold)
     assert_int_equal(http_integer(client, "hold_count"), 1);
 }
 
-TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
+TEST_OF_CLIENT(token_for_another_request_is_refused_with_what_it_was_used_for)
 {
     static const char USED[] = "This token was used for a shared hold of ann with limit=3.",
                       SEVERAL[] =
@@ -176,7 +167,6 @@ TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
                       OTHER_TOKEN[] = "another-token-0123456789";
     static const char *const OTHERS[] = {"owner=bob&mode=shared&limit=3", "owner=ann",
                                          "owner=ann&mode=shared&limit=4", "owner=ann&mode=shared"};
-    struct http_client *client = service_client(state);
     answers_token(client, MINE, "POST /locks/used?owner=ann&mode=shared&limit=3", NULL, 201, NULL);
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         char request[100];
@@ -196,9 +186,8 @@ TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
 }
 
 /* Anybody on the same host, or behind the same NAT, has this name. */
-TEST(owner_that_nobody_named_is_not_entered)
+TEST_OF_CLIENT(owner_that_nobody_named_is_not_entered)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/made", NULL, 201, NULL);
     assert_string_equal(http_text(client, "owner"), "127.0.0.1");
     answers(client, "POST /locks/made?owner=127.0.0.1&reentrant=true", NULL, 409, "locked");
@@ -209,9 +198,8 @@ TEST(owner_that_nobody_named_is_not_entered)
     assert_string_equal(member_text(client, "locks.0.name"), "made");
 }
 
-TEST(waiting_token_with_another_reentrant_is_refused)
+TEST_OF_CLIENT(waiting_token_with_another_reentrant_is_refused)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/re", NULL, 201, NULL);
     answers_token(client, MINE, "POST /locks/re?owner=ann&wait=1ms&keep=30s", NULL, 409,
                   "wait_timeout");
@@ -226,9 +214,8 @@ TEST(waiting_token_with_another_reentrant_is_refused)
     assert_non_null(strstr(http_text(client, "detail"), " hold of ann, with reentrant=true. "));
 }
 
-TEST(refusal_of_a_semaphore_says_how_many_are_taken)
+TEST_OF_CLIENT(refusal_of_a_semaphore_says_how_many_are_taken)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=12s", NULL, 201, NULL);
     answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=60s", NULL, 201, NULL);
     answers(client, "POST /locks/pool?mode=shared&limit=2", NULL, 409, "locked");
@@ -243,12 +230,11 @@ TEST(refusal_of_a_semaphore_says_how_many_are_taken)
     assert_null(strstr(http_text(client, "detail"), "taken, "));
 }
 
-TEST(permits_count_by_the_limit)
+TEST_OF_CLIENT(permits_count_by_the_limit)
 {
     static const char *const WRONG[] = {"POST /locks/p?permits=2",
                                         "POST /locks/p?mode=shared&permits=2",
                                         "POST /locks/p?mode=shared&limit=2&permits=3"};
-    struct http_client *client = service_client(state);
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
         answers(client, WRONG[i], NULL, 400, "invalid_parameter");
         assert_string_equal(http_text(client, "parameter"), "permits");
@@ -270,10 +256,9 @@ TEST(permits_count_by_the_limit)
 }
 
 /* The log names the lock, once a minute. */
-TEST(limit_changes_while_the_lock_is_busy)
+TEST_ON_SERVICE(limit_changes_while_the_lock_is_busy)
 {
     static const char LINE[] = "different limits";
-    struct service *service = *state;
     struct http_client *client = service->client;
     const struct process *process = &service->batond.process;
     char line[512];
@@ -290,9 +275,8 @@ TEST(limit_changes_while_the_lock_is_busy)
     assert_non_null(strstr(line, "\"lock\":\"shrunk\",\"limit\":\"1\",\"other\":\"0\""));
 }
 
-TEST(text_reply_is_the_bare_token)
+TEST_OF_CLIENT(text_reply_is_the_bare_token)
 {
-    struct http_client *client = service_client(state);
     static const char ACCEPT[] = "Accept: text/plain";
     answers_with(client, ACCEPT, "POST /locks/shell", NULL, 201, NULL);
     assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);

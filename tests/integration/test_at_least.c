@@ -29,9 +29,8 @@ static void assert_says_how_long(const char *text, const char *before, const cha
     assert_nearly(number_between(text, before, behind) * 1000, HOUR_MS);
 }
 
-TEST(early_release_reports_when_the_name_is_free)
+TEST_OF_CLIENT(early_release_reports_when_the_name_is_free)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/early?at_least=1h&ttl=10m&owner=job", NULL, 201,
                   NULL);
     assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS);
@@ -49,9 +48,8 @@ TEST(early_release_reports_when_the_name_is_free)
     answers(client, "POST /locks/early?at_least=1h", NULL, 409, "locked");
 }
 
-TEST(shows_a_released_hold_as_what_it_is)
+TEST_OF_CLIENT(shows_a_released_hold_as_what_it_is)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/shown?at_least=1h&owner=job", NULL, 201, NULL);
     answers(client, "GET /locks/shown", NULL, 200, NULL);
     assert_nearly(member_integer(client, "holders.0.at_least_ms"), HOUR_MS);
@@ -76,11 +74,10 @@ TEST(shows_a_released_hold_as_what_it_is)
     assert_says_how_long(client->reply.body, "released by job, taken for ", " s more\n");
 }
 
-TEST(waiter_is_granted_as_soon_as_it_is_over)
+TEST_ON_SERVICE(waiter_is_granted_as_soon_as_it_is_over)
 {
     static const char RELEASED[] = "baton_holds_ended_total{reason=\"released\"}";
     static const char EXPIRED[] = "baton_holds_ended_total{reason=\"expired\"}";
-    struct service *service = *state;
     struct http_client *client = service->client;
     int64_t released = metric_of(client, RELEASED), expired = metric_of(client, EXPIRED);
     int64_t begun = clock_ms();
@@ -96,9 +93,8 @@ TEST(waiter_is_granted_as_soon_as_it_is_over)
     assert_int_equal(metric_of(client, EXPIRED), expired);
 }
 
-TEST(all_of_several_stay_taken)
+TEST_OF_CLIENT(all_of_several_stay_taken)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks", "{\"names\":[\"one\",\"two\"],\"at_least\":\"1h\"}",
                   201, NULL);
     assert_nearly(member_integer(client, "locks.0.at_least_ms"), HOUR_MS);
@@ -112,18 +108,16 @@ TEST(all_of_several_stay_taken)
 }
 
 /* What one request of several names gave back, no client has had. */
-TEST(refused_request_for_several_leaves_nothing_taken)
+TEST_OF_CLIENT(refused_request_for_several_leaves_nothing_taken)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/zz-taken", NULL, 201, NULL);
     answers(client, "POST /locks", "{\"names\":[\"aa-free\",\"zz-taken\"],\"at_least\":\"1h\"}",
             409, "locked");
     answers(client, "POST /locks/aa-free?wait=10s", NULL, 201, NULL);
 }
 
-TEST(longest_is_that_of_a_ttl)
+TEST_OF_CLIENT(longest_is_that_of_a_ttl)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/long?at_least=61m", NULL, 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "at_least");
     assert_non_null(strstr(http_text(client, "detail"), "max-ttl"));
@@ -133,9 +127,8 @@ TEST(longest_is_that_of_a_ttl)
     assert_null(member(client, "at_least_ms"));
 }
 
-TEST(end_of_a_connection_leaves_the_name_taken)
+TEST_ON_SERVICE(end_of_a_connection_leaves_the_name_taken)
 {
-    struct service *service = *state;
     struct parked *parked = parked_send_token(
         service->batond.port, TOKEN, "POST /locks/connected?hold=connection&at_least=1h&owner=job");
     assert_true(parked_receives(parked, "\"event\":\"granted\"", CLOCK_HANG_MS));

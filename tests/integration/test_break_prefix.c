@@ -41,9 +41,8 @@ static size_t listed(struct http_client *client, const char *target)
     return json_array_size(member(client, "locks"));
 }
 
-TEST_WITH(all_under_a_prefix_are_broken_and_no_other, service_forget, NULL)
+TEST_OF_CLIENT_WITH(all_under_a_prefix_are_broken_and_no_other, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     int64_t holds;
     for (int i = 0; i < MANY; i++)
@@ -69,9 +68,8 @@ TEST_WITH(all_under_a_prefix_are_broken_and_no_other, service_forget, NULL)
     assert_int_equal(listed(client, "/locks"), 0);
 }
 
-TEST_WITH(break_clears_an_unreadable_lock, service_forget, NULL)
+TEST_ON(struct service *service, break_clears_an_unreadable_lock, service_forget, NULL)
 {
-    struct service *service = *state;
     int64_t holds;
     hold(service->client, "bad", 1, "");
     freeReplyObject(redis_process_command(&service->redis, "SET baton:{bad1} junk"));
@@ -81,7 +79,7 @@ TEST_WITH(break_clears_an_unreadable_lock, service_forget, NULL)
     answers(service->client, "POST /locks/bad1", NULL, 201, NULL);
 }
 
-TEST_WITH(break_names_the_wrong_parameter, service_forget, NULL)
+TEST_OF_CLIENT_WITH(break_names_the_wrong_parameter, service_forget, NULL)
 {
     static const struct {
         const char *request, *body, *parameter;
@@ -100,7 +98,6 @@ TEST_WITH(break_names_the_wrong_parameter, service_forget, NULL)
         {"DELETE /locks?cursor=x", NULL, "cursor"},
         {"DELETE /locks", NULL, "names"},
     };
-    struct http_client *client = service_client(state);
     hold(client, "a", 1, "");
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         answers(client, CASES[i].request, CASES[i].body, 400, "invalid_parameter");
@@ -112,9 +109,8 @@ TEST_WITH(break_names_the_wrong_parameter, service_forget, NULL)
     assert_int_equal(member_integer(client, "locks"), 1);
 }
 
-TEST_WITH(every_break_is_logged_with_its_reason, service_forget, NULL)
+TEST_ON(struct service *service, every_break_is_logged_with_its_reason, service_forget, NULL)
 {
-    struct service *service = *state;
     char line[4096];
     size_t offset = 0;
     hold(service->client, "audited", 1, "");

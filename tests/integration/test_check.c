@@ -52,9 +52,8 @@ static const char *place_of(const struct service *service)
     return service->batond.url + strlen("http://");
 }
 
-TEST(check_of_ready_batond_exits_with_0)
+TEST_ON_SERVICE(check_of_ready_batond_exits_with_0)
 {
-    struct service *service = *state;
     char any[40];
     check_says(place_of(service), NULL, 0, "ready");
     snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
@@ -62,10 +61,9 @@ TEST(check_of_ready_batond_exits_with_0)
 }
 
 /* It would stop the next start. */
-TEST(check_names_invalid_file)
+TEST_ON_SERVICE(check_names_invalid_file)
 {
     static const char TO_REDIS[] = "--redis-url=rediss://h";
-    struct service *service = *state;
     struct temp_dir dir;
     char path[100], tokens[140], key[140], certificate[140], authorities[140];
     temp_dir_make(&dir);
@@ -85,9 +83,8 @@ TEST(check_names_invalid_file)
     temp_dir_remove(&dir);
 }
 
-TEST(check_asks_by_ipv6)
+TEST_ON_SERVICE(check_asks_by_ipv6)
 {
-    struct service *service = *state;
     struct batond_process batond;
     char any[40];
     batond_process_start(
@@ -102,9 +99,8 @@ TEST(check_asks_by_ipv6)
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
-TEST(check_passes_on_why_redis_is_away)
+TEST_ON_SERVICE(check_passes_on_why_redis_is_away)
 {
-    struct service *service = *state;
     redis_process_freeze(&service->redis);
     check_says(place_of(service), NULL, 1, "batond: not ready: 503 store_unavailable: Redis ");
     redis_process_thaw(&service->redis);
@@ -130,7 +126,7 @@ static void assert_check_warns(struct service *service, const char *warning)
 }
 
 /* By redis-keeps=all, and by what Redis says of its file. */
-TEST(check_warns_of_redis_that_loses_holds_when_restarted)
+TEST_ON_SERVICE(check_warns_of_redis_that_loses_holds_when_restarted)
 {
     static const struct {
         const char *appendonly, *appendfsync, *warning;
@@ -138,7 +134,6 @@ TEST(check_warns_of_redis_that_loses_holds_when_restarted)
                  {"yes", "no", "appendfsync is no"},
                  {"yes", "everysec", NULL},
                  {"yes", "always", NULL}};
-    struct service *service = *state;
     struct redis_process *redis = &service->redis;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         freeReplyObject(
@@ -151,9 +146,8 @@ TEST(check_warns_of_redis_that_loses_holds_when_restarted)
 }
 
 /* The log says the same; a user that may not ask for the CONFIG is served all the same. */
-TEST(start_warns_of_redis_that_loses_holds_when_restarted)
+TEST_ON_SERVICE(start_warns_of_redis_that_loses_holds_when_restarted)
 {
-    struct service *service = *state;
     struct batond_process batond;
     char url[200];
     freeReplyObject(redis_process_command(&service->redis, "ACL SETUSER some on >p ~* &* +@all "
@@ -178,7 +172,7 @@ TEST(check_without_batond_exits_with_1)
 }
 
 /* Though the batond that is asked was started with better ones. */
-TEST(check_refuses_settings_that_stop_a_start)
+TEST_ON_SERVICE(check_refuses_settings_that_stop_a_start)
 {
     static const struct {
         const char *flag, *said;
@@ -187,7 +181,6 @@ TEST(check_refuses_settings_that_stop_a_start)
         {"--redis-url=redis://:opensesame@h:port", "a number from 1 to 65535"},
         {"--redis-password=secret", "--redis-password is for a Redis that --redis-url names"},
     };
-    const struct service *service = *state;
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++)
         is_refused(place_of(service), LIST(WRONG[i].flag), WRONG[i].said);
     check_says(place_of(service), LIST("--redis-url=redis://:pw@h:6379/1"), 0, "ready");
@@ -202,9 +195,8 @@ TEST(check_of_settings_alone_asks_no_batond)
 }
 
 /* How long it waits, tests/timing/test_check.c measures. */
-TEST(check_does_not_wait_for_stuck_batond)
+TEST_ON_SERVICE(check_does_not_wait_for_stuck_batond)
 {
-    struct service *service = *state;
     process_signal(&service->batond.process, SIGSTOP);
     check_says(place_of(service), NULL, 1, "does not answer: it takes too long");
     process_signal(&service->batond.process, SIGCONT);
@@ -213,9 +205,8 @@ TEST(check_does_not_wait_for_stuck_batond)
 }
 
 /* A batond serves HTTPS at that port, and the settings say plain HTTP; and the other way round. */
-TEST(check_asks_https_by_https)
+TEST_ON_SERVICE(check_asks_https_by_https)
 {
-    struct service *service = *state;
     struct secure secure;
     secure_open(&secure, true, LIST("--workers=1"));
     const char *place = secure.batond.url + strlen("https://");

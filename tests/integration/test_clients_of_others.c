@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 /* Java's client and curl --http2 offer it with their first request. */
-TEST(offer_of_http2_is_passed_over)
+TEST_ON_SERVICE(offer_of_http2_is_passed_over)
 {
-    struct service *service = service_of(state);
     static const char *const OFFER = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
                                      "HTTP2-Settings: AAMAAABkAAQAAP__";
     struct http_client *client = service->client;
@@ -32,9 +31,8 @@ static bool is_free(void *context)
 
 /* Half of a release is none; the whole one is one, though its client has not waited for the reply.
  */
-TEST(release_that_is_cut_off_can_be_repeated)
+TEST_ON_SERVICE(release_that_is_cut_off_can_be_repeated)
 {
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], request[400];
     acquire_lock(client, "cut?ttl=10m", token);
@@ -59,9 +57,8 @@ TEST(release_that_is_cut_off_can_be_repeated)
 
 /* Clients that wait for the head of a reply before they go on would hang until something happens.
  */
-TEST(stream_has_its_head_before_its_first_event)
+TEST_ON_SERVICE(stream_has_its_head_before_its_first_event)
 {
-    struct service *service = service_of(state);
     static const char ACCEPT[] = "Accept: text/event-stream";
     static const char *const REQUESTS[] = {
         "GET /locks/nothing/events?after=9007199254740991",
@@ -109,9 +106,8 @@ TEST(request_at_the_end_of_an_idle_connection_is_whole_or_nothing)
 }
 
 /* nginx, with batond at /below/. */
-TEST(sub_path_of_a_proxy_serves_all)
+TEST_ON_SERVICE(sub_path_of_a_proxy_serves_all)
 {
-    struct service *service = service_of(state);
     struct front front;
     char url[40];
     front_start(&front, FRONT_NGINX_PLAIN,

@@ -19,9 +19,8 @@ static size_t scripts_run(struct on_cluster *all, int node)
     return calls;
 }
 
-TEST(names_are_spread_over_the_primaries)
+TEST_ON_CLUSTER(names_are_spread_over_the_primaries)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     size_t before[CLUSTERED_PRIMARIES];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
@@ -48,9 +47,8 @@ TEST(names_are_spread_over_the_primaries)
 }
 
 /* Whichever node each of them hears messages from. */
-TEST(release_at_one_batond_wakes_a_waiter_at_the_other)
+TEST_ON_CLUSTER(release_at_one_batond_wakes_a_waiter_at_the_other)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES * EACH; i++) {
         int here = i / CLUSTERED_PRIMARIES % 2;
@@ -73,9 +71,8 @@ TEST(release_at_one_batond_wakes_a_waiter_at_the_other)
     }
 }
 
-TEST(an_expiry_hands_over_and_is_reported)
+TEST_ON_CLUSTER(an_expiry_hands_over_and_is_reported)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "ends-", i, name);
@@ -96,10 +93,9 @@ TEST(an_expiry_hands_over_and_is_reported)
     }
 }
 
-TEST(several_names_in_several_slots_are_one)
+TEST_ON_CLUSTER(several_names_in_several_slots_are_one)
 {
     static const char TOKEN[] = "a-token-for-several-slots";
-    struct on_cluster *all = *state;
     char names[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], body[300], line[ON_CLUSTER_LINE];
     char token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
@@ -125,9 +121,8 @@ TEST(several_names_in_several_slots_are_one)
     parked_close(waits);
 }
 
-TEST(the_list_goes_over_all_primaries)
+TEST_ON_CLUSTER(the_list_goes_over_all_primaries)
 {
-    struct on_cluster *all = *state;
     char target[9000], cursor[8000] = "", name[40];
     int pages = 0, found = 0;
     json_t *seen = json_object();
@@ -197,9 +192,8 @@ static int64_t is_reported_version(struct on_cluster *all, const char *name, int
 }
 
 /* At the batond that did not make the change, too, and whichever primary it happens at. */
-TEST(a_prefix_is_watched_at_all_primaries)
+TEST_ON_CLUSTER(a_prefix_is_watched_at_all_primaries)
 {
-    struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME];
     answers(all->client[1], "GET /events?prefix=watched-", NULL, 200, NULL);
     int64_t version = http_integer(all->client[1], "version");
@@ -211,9 +205,8 @@ TEST(a_prefix_is_watched_at_all_primaries)
     assert_int_equal(json_array_size(member(all->client[0], "locks")), CLUSTERED_PRIMARIES * 2);
 }
 
-TEST(a_connection_holds)
+TEST_ON_CLUSTER(a_connection_holds)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
     struct parked *holds[CLUSTERED_PRIMARIES], *waits[CLUSTERED_PRIMARIES];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
@@ -233,9 +226,8 @@ TEST(a_connection_holds)
     }
 }
 
-TEST(readiness_counts_primaries_and_slots)
+TEST_ON_CLUSTER(readiness_counts_primaries_and_slots)
 {
-    struct on_cluster *all = *state;
     answers(all->client[0], "GET /readyz?verbose", NULL, 200, NULL);
     assert_string_equal(member_text(all->client[0], "checks.3.name"), "redis");
     assert_non_null(strstr(member_text(all->client[0], "checks.3.detail"),

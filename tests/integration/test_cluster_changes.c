@@ -31,9 +31,8 @@ static void expect_held(struct on_cluster *all, const char *begin, char tokens[H
 }
 
 /* Of each primary its own replica must have it. */
-TEST(grants_are_confirmed_by_the_replica_of_the_slot)
+TEST_ON_CLUSTER(grants_are_confirmed_by_the_replica_of_the_slot)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     int replica = clustered_replica(&all->clustered, 2);
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
@@ -55,9 +54,8 @@ TEST(grants_are_confirmed_by_the_replica_of_the_slot)
 }
 
 /* A primary that batond has never heard of. */
-TEST(a_node_comes_and_goes)
+TEST_ON_CLUSTER(a_node_comes_and_goes)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     int node = clustered_add(&all->clustered);
     on_cluster_name(all, 2, "visits-", 0, name);
@@ -90,9 +88,8 @@ TEST(a_node_comes_and_goes)
 }
 
 /* By who was there before it; who comes later asks all primaries anyway. */
-TEST(a_node_that_comes_is_watched)
+TEST_ON_CLUSTER(a_node_that_comes_is_watched)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
     int node = clustered_add(&all->clustered);
     on_cluster_name(all, 2, "settles-", 0, name);
@@ -133,9 +130,8 @@ static int some_fall(void **state)
     return 0;
 }
 
-TEST_WITH(a_primary_that_steps_down_is_left, some_fall, NULL)
+TEST_ON(struct on_cluster *all, a_primary_that_steps_down_is_left, some_fall, NULL)
 {
-    struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], tokens[HELD][TOKEN_TEXT], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
     hold_some(all, "steps-", tokens);
     on_cluster_name(all, 1, "stepping-", 0, name);
@@ -158,9 +154,8 @@ TEST_WITH(a_primary_that_steps_down_is_left, some_fall, NULL)
     expect_held(all, "steps-", tokens);
 }
 
-TEST_WITH(a_killed_primary_is_replaced, some_fall, NULL)
+TEST_ON(struct on_cluster *all, a_killed_primary_is_replaced, some_fall, NULL)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], tokens[HELD][TOKEN_TEXT], token[TOKEN_TEXT];
     hold_some(all, "survives-", tokens);
     on_cluster_name(all, 0, "falls-", 0, name);

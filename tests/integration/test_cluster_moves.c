@@ -8,9 +8,8 @@
 enum { HALF_MS = 150 };
 
 /* Nobody has told batond: it hears it from the node that it asks. */
-TEST(a_slot_that_has_moved_is_found)
+TEST_ON_CLUSTER(a_slot_that_has_moved_is_found)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < 4; i++) {
         on_cluster_name(all, i % CLUSTERED_PRIMARIES, "moved-", i, name);
@@ -33,9 +32,8 @@ TEST(a_slot_that_has_moved_is_found)
 }
 
 /* The queue goes along, and whoever is in it is woken. */
-TEST(waiter_whose_slot_moves_is_woken)
+TEST_ON_CLUSTER(waiter_whose_slot_moves_is_woken)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "queued-", i, name);
@@ -83,9 +81,8 @@ static long answer_early(struct on_cluster *all, struct early *early)
 
 /* With its keys in two places it is nowhere as a whole. Who asks meanwhile is answered when it has
  * arrived, and what was held is held. */
-TEST(half_a_move_tears_nothing_apart)
+TEST_ON_CLUSTER(half_a_move_tears_nothing_apart)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     char renewal[ON_CLUSTER_LINE], acquire[ON_CLUSTER_LINE];
     on_cluster_name(all, 0, "torn-", 0, name);
@@ -129,9 +126,8 @@ TEST(half_a_move_tears_nothing_apart)
 
 /* A name that nobody has used has nothing at the old side, and may have something at the new one:
  * while the slot rests so, it is granted once at most, and then it stays granted. */
-TEST(a_new_name_of_a_slot_that_moves_is_granted_once)
+TEST_ON_CLUSTER(a_new_name_of_a_slot_that_moves_is_granted_once)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], target[ON_CLUSTER_LINE], token[TOKEN_TEXT];
     on_cluster_name(all, 1, "fresh-", 0, name);
     snprintf(target, sizeof target, "/locks/%s?ttl=1m", name);
@@ -160,9 +156,8 @@ TEST(a_new_name_of_a_slot_that_moves_is_granted_once)
 /* What is in one key is in one place, at the old side or at the new one, where whoever is sent
  * there has to say so. However long the slot rests, such a lock is released there, and taken again.
  */
-TEST(single_hold_is_served_on_its_way)
+TEST_ON_CLUSTER(single_hold_is_served_on_its_way)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int carried = 0; carried < 2; carried++) {
         on_cluster_name(all, 0, "lone-", carried, name);
@@ -184,9 +179,8 @@ TEST(single_hold_is_served_on_its_way)
 
 /* Replicas are asked for a key of Baton's own in a slot of their primary, the first ones of it:
  * these may move away. */
-TEST(grants_are_confirmed_when_slots_have_moved)
+TEST_ON_CLUSTER(grants_are_confirmed_when_slots_have_moved)
 {
-    struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE];
     for (int i = 0; i < 4; i++) {
         struct slot_move move = {i, 0, 1};

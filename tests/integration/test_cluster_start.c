@@ -31,16 +31,14 @@ TEST(redis_that_is_no_cluster_is_refused_at_the_start)
 }
 
 /* And the other way round: a node alone does not have all names. */
-TEST(a_node_is_no_redis_of_its_own)
+TEST_ON_CLUSTER(a_node_is_no_redis_of_its_own)
 {
-    struct on_cluster *all = *state;
     expect_refusal(all->clustered.nodes[0].port_url, "redis+cluster://");
 }
 
 /* It is told at once of all that is asked of nodes, some of it only once slots move. */
-TEST(a_user_that_may_not_ask_is_refused_at_the_start)
+TEST_ON_CLUSTER(a_user_that_may_not_ask_is_refused_at_the_start)
 {
-    struct on_cluster *all = *state;
     char url[120];
     redisReply *reply = clustered_ask(&all->clustered, 0,
                                       "ACL SETUSER blind on >word ~* &* +@all -cluster -asking");
@@ -51,9 +49,8 @@ TEST(a_user_that_may_not_ask_is_refused_at_the_start)
     expect_refusal(url, "+cluster|slots +cluster|info +asking");
 }
 
-TEST(one_node_that_answers_is_enough)
+TEST_ON_CLUSTER(one_node_that_answers_is_enough)
 {
-    struct on_cluster *all = *state;
     struct batond_process batond;
     char url[120];
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:1,127.0.0.1:%d",

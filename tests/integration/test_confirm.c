@@ -76,9 +76,8 @@ static void is_unconfirmed(struct http_client *client, int64_t begun)
         fail_msg("it took %lld ms", (long long)took);
 }
 
-TEST_WITH(confirmed_grant_is_on_its_replicas, settle, settle)
+TEST_ON(struct scene *scene, confirmed_grant_is_on_its_replicas, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     static const char *const BY_QUERY[] = {"one", "two", "three"};
     char request[LINE];
@@ -97,9 +96,8 @@ TEST_WITH(confirmed_grant_is_on_its_replicas, settle, settle)
     thaw(scene);
 }
 
-TEST_WITH(too_few_replicas_give_the_lock_to_the_next, settle, settle)
+TEST_ON(struct scene *scene, too_few_replicas_give_the_lock_to_the_next, settle, settle)
 {
-    struct scene *scene = *state;
     struct http_client *client = scene->all.client;
     char token[TOKEN_TEXT];
     freeze(scene);
@@ -117,9 +115,8 @@ TEST_WITH(too_few_replicas_give_the_lock_to_the_next, settle, settle)
     assert_true(has(&scene->all.replicas[0], "short"));
 }
 
-TEST_WITH(unconfirmed_grant_is_not_reported, settle, settle)
+TEST_ON(struct scene *scene, unconfirmed_grant_is_not_reported, settle, settle)
 {
-    struct scene *scene = *state;
     size_t offset = 0;
     char line[512];
     freeze(scene);
@@ -169,9 +166,8 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     parked_close(second);
 }
 
-TEST_WITH(waiter_is_answered_when_replicas_have_its_grant, settle, settle)
+TEST_ON(struct scene *scene, waiter_is_answered_when_replicas_have_its_grant, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     struct http_client *const releasers[] = {all->client, scene->other};
     static const char *const NAMES[] = {"near", "far"};
@@ -196,17 +192,17 @@ TEST_WITH(waiter_is_answered_when_replicas_have_its_grant, settle, settle)
     }
 }
 
-TEST_WITH(waiter_without_confirmation_leaves_the_lock_to_the_next, settle, settle)
+TEST_ON(struct scene *scene, waiter_without_confirmation_leaves_the_lock_to_the_next, settle,
+        settle)
 {
-    struct scene *scene = *state;
     the_next_one_gets_it(scene, scene->all.client, "direct"); /* claimed by the release itself */
     the_next_one_gets_it(scene, scene->other, "message");     /* told by a message */
 }
 
 /* How soon is measured in tests/timing/test_confirm.c. */
-TEST_WITH(hang_up_before_confirmation_leaves_the_lock_to_the_next, settle, settle)
+TEST_ON(struct scene *scene, hang_up_before_confirmation_leaves_the_lock_to_the_next, settle,
+        settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     freeze(scene);
     struct parked *gone = parked_send(all->batond.port, NULL,
@@ -217,9 +213,8 @@ TEST_WITH(hang_up_before_confirmation_leaves_the_lock_to_the_next, settle, settl
     answers(scene->other, "POST /locks/gone?wait=50s", NULL, 201, NULL);
 }
 
-TEST_WITH(a_repeated_acquire_is_confirmed_and_takes_nothing_back, settle, settle)
+TEST_ON(struct scene *scene, a_repeated_acquire_is_confirmed_and_takes_nothing_back, settle, settle)
 {
-    struct scene *scene = *state;
     struct http_client *client = scene->all.client;
     answers_token(client, TOKEN, "POST /locks/again?ttl=10m", NULL, 201, NULL);
     int64_t fence = http_integer(client, "fence");
@@ -233,9 +228,8 @@ TEST_WITH(a_repeated_acquire_is_confirmed_and_takes_nothing_back, settle, settle
     assert_int_equal(http_integer(client, "fence"), fence);
 }
 
-TEST_WITH(several_names_are_confirmed_together, settle, settle)
+TEST_ON(struct scene *scene, several_names_are_confirmed_together, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     static const char BODY[] = "{\"names\": [\"set1\", \"set2\", \"set3\"], \"ttl_ms\": 600000, "
                                "\"confirm\": \"replicas:2\"}";
@@ -259,9 +253,8 @@ TEST_WITH(several_names_are_confirmed_together, settle, settle)
 }
 
 /* What was granted by one connection is confirmed once another one has renewed it. */
-TEST_WITH(several_names_outlive_a_connection, settle, settle)
+TEST_ON(struct scene *scene, several_names_outlive_a_connection, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     static const char BODY[] = "{\"names\": [\"k1\", \"k2\", \"k3\"], \"wait_ms\": 20000, "
                                "\"confirm\": \"replicas:2\"}";
@@ -280,9 +273,8 @@ TEST_WITH(several_names_outlive_a_connection, settle, settle)
     assert_true(comes_to_answer(all->client, "/readyz", 200, PATIENCE_MS));
 }
 
-TEST_WITH(a_renewal_counts_when_replicas_have_it, settle, settle)
+TEST_ON(struct scene *scene, a_renewal_counts_when_replicas_have_it, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     answers_token(all->client, TOKEN, "POST /locks/renewed?ttl=1m", NULL, 201, NULL);
     answers_token(all->client, TOKEN, "PUT /locks/renewed?ttl=10m&confirm=replicas:2", NULL, 200,
@@ -302,9 +294,8 @@ TEST_WITH(a_renewal_counts_when_replicas_have_it, settle, settle)
                   "{\"names\": [\"renewed\"], \"confirm\": \"replicas:2\"}", 200, NULL);
 }
 
-TEST_WITH(a_connection_holds_what_replicas_have, settle, settle)
+TEST_ON(struct scene *scene, a_connection_holds_what_replicas_have, settle, settle)
 {
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     static const char REQUEST[] = "POST /locks/stream?hold=connection&ttl=4s&confirm=replicas:2";
     freeze(scene);
@@ -320,10 +311,9 @@ TEST_WITH(a_connection_holds_what_replicas_have, settle, settle)
     parked_close(stream);
 }
 
-TEST_WITH(others_do_not_wait_for_replicas, settle, settle)
+TEST_ON(struct scene *scene, others_do_not_wait_for_replicas, settle, settle)
 {
     enum { CROWD = 16 };
-    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     struct parked *crowd[CROWD];
     char request[LINE];
@@ -342,9 +332,8 @@ TEST_WITH(others_do_not_wait_for_replicas, settle, settle)
     }
 }
 
-TEST_WITH(a_wrong_confirm_is_refused, settle, settle)
+TEST_ON(struct scene *scene, a_wrong_confirm_is_refused, settle, settle)
 {
-    struct scene *scene = *state;
     static const char *const WRONG[] = {"replicas:0",  "replicas:9", "replicas:", "replicas:12",
                                         "replicas:1x", "all",        "",          "1"};
     char request[LINE];

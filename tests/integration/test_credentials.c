@@ -143,9 +143,8 @@ TEST_WITH(two_authorizations_are_refused, begin, NULL)
 }
 
 /* What is said of a token that nobody has differs from what is said to whoever sent none. */
-TEST_WITH(the_challenge_says_what_was_wrong, begin, NULL)
+TEST_OF_CLIENT_WITH(the_challenge_says_what_was_wrong, begin, NULL)
 {
-    struct http_client *client = service_client(state);
     asks_for(client, AS(NULL), "GET /locks/a", 401);
     assert_null(strstr(client->reply.headers, "invalid_token"));
     asks_for(client, AS("stranger"), "GET /locks/a", 401);

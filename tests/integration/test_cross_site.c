@@ -109,9 +109,8 @@ static void expect_story(struct service *service, const struct story *story, con
                  story->other ? story->other : "", status, service->client->reply.body);
 }
 
-TEST(page_of_another_site_reads_but_changes_nothing)
+TEST_ON_SERVICE(page_of_another_site_reads_but_changes_nothing)
 {
-    struct service *service = *state;
     for (size_t i = 0; i < LENGTH(PAGES); i++) {
         answers(service->client, "POST /locks/a?owner=me&reentrant", NULL, 201, NULL);
         expect_story(service, &(struct story){PAGES[i].header, PAGES[i].other, false}, NULL, "GET",
@@ -123,9 +122,8 @@ TEST(page_of_another_site_reads_but_changes_nothing)
     }
 }
 
-TEST(host_of_another_site_is_refused)
+TEST_ON_SERVICE(host_of_another_site_is_refused)
 {
-    struct service *service = *state;
     for (size_t i = 0; i < LENGTH(HOSTS); i++) {
         expect_story(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me&reentrant");
         expect_story(service, &HOSTS[i], NULL, "GET", "/locks/b");

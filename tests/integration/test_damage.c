@@ -65,9 +65,8 @@ static void each_request_says_what_to_do(struct http_client *client, const char 
     }
 }
 
-TEST(one_bad_record_is_the_matter_of_its_name_alone)
+TEST_ON_SERVICE(one_bad_record_is_the_matter_of_its_name_alone)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     answers(client, "POST /locks/whole?ttl=5m", NULL, 201, NULL);
     int64_t fence = member_integer(client, "fence");
@@ -91,9 +90,8 @@ TEST(one_bad_record_is_the_matter_of_its_name_alone)
 }
 
 /* The scripts can: an owner in it is no UTF-8. */
-TEST(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too)
+TEST_ON_SERVICE(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     char change[80];
     answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
@@ -117,9 +115,8 @@ TEST(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too)
 
 /* Rights in Redis */
 
-TEST(missing_rights_are_named)
+TEST_ON_SERVICE(missing_rights_are_named)
 {
-    struct service *service = *state;
     struct batond_process batond;
     char url[300];
     command(service, "ACL SETUSER lesser on >secret ~baton:* &baton:* +@all -zadd -hset");
@@ -146,9 +143,8 @@ TEST(missing_rights_are_named)
 }
 
 /* As managed Redis makes users. */
-TEST(user_without_channels_learns_which_to_allow)
+TEST_ON_SERVICE(user_without_channels_learns_which_to_allow)
 {
-    struct service *service = *state;
     struct batond_process batond;
     char url[300], line[1000];
     command(service, "ACL SETUSER mute on >secret ~baton:* resetchannels +@all");
@@ -166,9 +162,8 @@ TEST(user_without_channels_learns_which_to_allow)
 }
 
 /* Without these two batond cannot even look whether Redis has lost anything. */
-TEST(so_is_what_is_needed_first_of_all)
+TEST_ON_SERVICE(so_is_what_is_needed_first_of_all)
 {
-    struct service *service = *state;
     struct batond_process batond;
     char url[300];
     command(service, "ACL SETUSER least on >secret ~baton:* &baton:* +@all -time -hmget");

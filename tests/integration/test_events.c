@@ -41,9 +41,8 @@ static void reports(struct parked *parked, struct http_client *client, const cha
     assert_string_equal(http_header(&parked->client, "ETag"), etag);
 }
 
-TEST(watch_without_version_is_answered_at_once)
+TEST_OF_CLIENT(watch_without_version_is_answered_at_once)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     answers(client, "GET /locks/at-once/events?wait=20s", NULL, 200, NULL);
     assert_string_equal(http_text(client, "state"), "free");
@@ -57,9 +56,8 @@ TEST(watch_without_version_is_answered_at_once)
     assert_null(strstr(client->reply.body, token));
 }
 
-TEST(wait_without_change_ends)
+TEST_OF_CLIENT(wait_without_change_ends)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT], request[100];
     acquire_lock(client, "quiet", token);
     int64_t begun = clock_ms(), version = version_of(client, "quiet");
@@ -74,9 +72,8 @@ TEST(wait_without_change_ends)
     assert_true(json_is_false(member(client, "changed")));
 }
 
-TEST(waiting_watch_is_answered_with_the_change)
+TEST_ON_SERVICE(waiting_watch_is_answered_with_the_change)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     struct parked *parked =
         watch(service->batond.port, JSON, "told", version_of(service->client, "told"));
@@ -85,10 +82,9 @@ TEST(waiting_watch_is_answered_with_the_change)
     parked_close(parked);
 }
 
-TEST(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
+TEST_ON_SERVICE(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
 {
     static const char ENDED[] = "GET /locks/own/events?wait=50s&until=ended";
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT];
     acquire_lock(client, "own", token);
@@ -114,10 +110,9 @@ TEST(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
     parked_close(waiter);
 }
 
-TEST(stream_of_hold_reports_waiters_and_its_end)
+TEST_ON_SERVICE(stream_of_hold_reports_waiters_and_its_end)
 {
     static const char *const LEFT[] = {"\"queue_length\":0", "\"queue_length\":1"};
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], headers[200];
     acquire_lock(client, "own-stream", token);
@@ -138,9 +133,8 @@ TEST(stream_of_hold_reports_waiters_and_its_end)
     parked_close(stream);
 }
 
-TEST(stream_has_the_state_and_then_each_change)
+TEST_ON_SERVICE(stream_has_the_state_and_then_each_change)
 {
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], line[64];
     struct parked *stream =
@@ -170,9 +164,8 @@ TEST(stream_has_the_state_and_then_each_change)
     parked_close(stream);
 }
 
-TEST(stream_resumes_at_last_event_id)
+TEST_ON_SERVICE(stream_resumes_at_last_event_id)
 {
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], header[100];
     acquire_lock(client, "resumed", token);
@@ -192,9 +185,8 @@ TEST(stream_resumes_at_last_event_id)
     parked_close(stream);
 }
 
-TEST(stream_ends_after_its_wait)
+TEST_ON_SERVICE(stream_ends_after_its_wait)
 {
-    struct service *service = service_of(state);
     int64_t begun = clock_ms();
     struct parked *stream =
         parked_send(service->batond.port, STREAM, "GET /locks/short/events?wait=300ms", NULL);
@@ -266,9 +258,8 @@ static size_t reported(const struct http_client *client, const char *name, bool 
     return json_array_size(locks);
 }
 
-TEST(prefix_has_all_holds_and_then_changes)
+TEST_ON_SERVICE(prefix_has_all_holds_and_then_changes)
 {
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], other[TOKEN_TEXT], request[200];
     bool named;
@@ -311,9 +302,8 @@ TEST(prefix_has_all_holds_and_then_changes)
 }
 
 /* What the client knew may be out of date: it hears so at once, also when nothing is held. */
-TEST(old_version_is_answered_as_incomplete)
+TEST_OF_CLIENT(old_version_is_answered_as_incomplete)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     bool named;
     for (int held = 0; held < 2; held++) {
@@ -328,9 +318,8 @@ TEST(old_version_is_answered_as_incomplete)
     }
 }
 
-TEST(reply_says_that_more_is_held_than_fits)
+TEST_OF_CLIENT(reply_says_that_more_is_held_than_fits)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT], request[100];
     bool named;
     acquire_lock(client, "many:1", token);
@@ -355,10 +344,9 @@ static int occurrences(const char *text, const char *part)
     return count;
 }
 
-TEST(stream_marks_where_its_snapshot_begins_and_ends)
+TEST_ON_SERVICE(stream_marks_where_its_snapshot_begins_and_ends)
 {
     static const char *const QUERIES[] = {"", "&after=1"};
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], request[100], line[100];
     int64_t version = 0, resumed = 0;

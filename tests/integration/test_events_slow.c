@@ -124,9 +124,8 @@ static void change(struct http_client *client)
 }
 
 /* However much there is to tell and however often something changes meanwhile. */
-TEST(a_slow_reader_gets_everything_and_is_not_cut_off)
+TEST_ON_SERVICE(a_slow_reader_gets_everything_and_is_not_cut_off)
 {
-    struct service *service = *state;
     struct reader *reader = calloc(1, sizeof *reader);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     fill(service->client);
@@ -176,10 +175,9 @@ static void come_to_stream(struct http_client *client, int count)
 }
 
 /* What cannot be sent is not looked for: neither memory nor time goes into it. */
-TEST(memory_of_unread_streams_is_bounded)
+TEST_ON_SERVICE(memory_of_unread_streams_is_bounded)
 {
     enum { STREAMS = 100, CHANGES = 30, EACH_KIB = 80 };
-    struct service *service = *state;
     struct reader *readers = calloc(STREAMS, sizeof *readers);
     int64_t before = resident_kib(service);
     for (int i = 0; i < STREAMS; i++)
@@ -208,10 +206,9 @@ static void reconnect(struct reader *reader, int port)
 
 /* A client that is cut off in a snapshot has no place to resume at: it gets another. One that has
  * seen the end goes on there. */
-TEST(client_cut_off_in_a_snapshot_starts_again)
+TEST_ON_SERVICE(client_cut_off_in_a_snapshot_starts_again)
 {
     enum { PART = 60 };
-    const struct service *service = *state;
     struct reader *reader = calloc(1, sizeof *reader);
     connect_reader(reader, service->batond.port);
     while (reader->seen_count < PART && !reader->closed)

@@ -7,11 +7,10 @@
 #include <string.h>
 
 /* By a third of their TTLs the first heartbeats would come after 100 s and 20 minutes. */
-TEST(long_ttl_heartbeat_comes_within_a_minute)
+TEST_ON_SERVICE(long_ttl_heartbeat_comes_within_a_minute)
 {
     static const char *const TTL[] = {"300000", "3600000"};
     enum { STREAMS = 2 };
-    struct service *service = *state;
     struct parked *streams[STREAMS];
     char text[120];
     for (int i = 0; i < STREAMS; i++) {

@@ -42,9 +42,8 @@ static void is_granted(struct parked *stream, int status)
         fail_msg("not granted: %s", stream->text);
 }
 
-TEST(hold_by_connection_outlives_its_ttl)
+TEST_ON_SERVICE(hold_by_connection_outlives_its_ttl)
 {
-    struct service *service = service_of(state);
     char line[100];
     int64_t begun = clock_ms();
     struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=3s&owner=me");
@@ -66,9 +65,8 @@ TEST(hold_by_connection_outlives_its_ttl)
     parked_close(stream);
 }
 
-TEST(hang_up_hands_the_lock_to_a_waiter)
+TEST_ON_SERVICE(hang_up_hands_the_lock_to_a_waiter)
 {
-    struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "handed?hold=connection&ttl=1h");
     is_granted(stream, 201);
     struct parked *waiter = parked_send(service->batond.port, NULL,
@@ -82,9 +80,8 @@ TEST(hang_up_hands_the_lock_to_a_waiter)
     assert_string_equal(member_text(service->client, "last_release.reason"), "released");
 }
 
-TEST(lost_hold_is_reported)
+TEST_ON_SERVICE(lost_hold_is_reported)
 {
-    struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=1h");
     is_granted(stream, 201);
     answers(service->client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
@@ -102,9 +99,8 @@ TEST(lost_hold_is_reported)
     parked_close(stream);
 }
 
-TEST(hold_by_connection_may_be_asked_for_in_body)
+TEST_ON_SERVICE(hold_by_connection_may_be_asked_for_in_body)
 {
-    struct service *service = service_of(state);
     struct parked *stream = parked_send(service->batond.port, NULL, "POST /locks/in/body",
                                         "{\"hold\":\"connection\",\"ttl\":\"90s\",\"meta\":null}");
     is_granted(stream, 201);
@@ -114,9 +110,8 @@ TEST(hold_by_connection_may_be_asked_for_in_body)
     assert_true(comes_to(service->client, "in/body", "free", 0));
 }
 
-TEST(token_that_holds_gets_its_ttl_anew)
+TEST_ON_SERVICE(token_that_holds_gets_its_ttl_anew)
 {
-    struct service *service = service_of(state);
     answers_token(service->client, TOKEN, "POST /locks/again?ttl=1h", NULL, 201, NULL);
     struct parked *stream = hold(service->batond.port, "again?hold=connection&ttl=3s");
     is_granted(stream, 200);
@@ -155,9 +150,8 @@ TEST(client_that_goes_before_stream_begins_releases)
 
 /* As after a network that was lost: the client comes again, and only then it shows that its first
  * connection is gone. The later one has the hold, wherever it is. */
-TEST(later_connection_has_the_hold)
+TEST_ON_SERVICE(later_connection_has_the_hold)
 {
-    struct service *service = service_of(state);
     struct batond_process other;
     struct batond_options options = {.redis_url = service->redis.url};
     batond_process_start(&other, &options);
@@ -184,9 +178,8 @@ TEST(later_connection_has_the_hold)
     assert_int_equal(batond_process_stop(&other), 0);
 }
 
-TEST(renewed_hold_ends_with_its_connection)
+TEST_ON_SERVICE(renewed_hold_ends_with_its_connection)
 {
-    struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "renews?hold=connection&ttl=1h");
     is_granted(stream, 201);
     answers_token(service->client, TOKEN, "PUT /locks/renews", NULL, 200, NULL);
@@ -195,9 +188,8 @@ TEST(renewed_hold_ends_with_its_connection)
     assert_true(comes_to(service->client, "renews", "free", 0));
 }
 
-TEST(stop_leaves_the_hold_its_ttl)
+TEST_ON_SERVICE(stop_leaves_the_hold_its_ttl)
 {
-    struct service *service = service_of(state);
     struct batond_process stopping;
     struct batond_options options = {.redis_url = service->redis.url};
     batond_process_start(&stopping, &options);

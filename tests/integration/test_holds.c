@@ -24,9 +24,8 @@ static void wait_until_free(struct http_client *client, const char *name)
     }
 }
 
-TEST(renewal_sets_what_remains)
+TEST_OF_CLIENT(renewal_sets_what_remains)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT], etag[40];
     acquire_lock(client, "keep?ttl=10m&owner=me", token);
     snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));
@@ -49,9 +48,8 @@ static void has_fence(struct http_client *client, const char *fence)
         fail_msg("Lock-Fence: %s, not %s, with %s", header, fence, client->reply.body);
 }
 
-TEST(fence_header_is_on_replies_about_one_hold)
+TEST_OF_CLIENT(fence_header_is_on_replies_about_one_hold)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT], fence[24];
     answers(client, "GET /locks/fenced", NULL, 200, NULL);
     has_fence(client, "");
@@ -82,9 +80,8 @@ TEST(fence_header_is_on_replies_about_one_hold)
     has_fence(client, "");
 }
 
-TEST(release_can_be_repeated)
+TEST_OF_CLIENT(release_can_be_repeated)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     acquire_lock(client, "back", token);
     int64_t fence = http_integer(client, "fence");
@@ -108,9 +105,8 @@ TEST(release_can_be_repeated)
     answers(client, "PUT /locks/back", body, 409, "not_held");
 }
 
-TEST(force_breaks_every_hold)
+TEST_OF_CLIENT(force_breaks_every_hold)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     char first[TOKEN_TEXT];
     acquire_lock(client, "broken?mode=shared", first);
@@ -138,9 +134,8 @@ TEST(force_breaks_every_hold)
     assert_null(member(client, "ended"));
 }
 
-TEST(last_release_says_how_the_hold_ended)
+TEST_OF_CLIENT(last_release_says_how_the_hold_ended)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     assert_string_equal(state_of(client, "ends"), "free");
     assert_true(json_is_null(member(client, "last_release")));
@@ -185,10 +180,9 @@ static void expect_reason(struct http_client *client, const char *token, const c
     assert_in_range(member_integer(client, "ended.ago_ms"), 0, CLOCK_HANG_MS);
 }
 
-TEST(owner_of_a_broken_hold_learns_who_broke_it)
+TEST_OF_CLIENT(owner_of_a_broken_hold_learns_who_broke_it)
 {
     static const char SAID[] = "s ago from 127.0.0.1 (\"site closed\"), so nothing was ";
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     acquire_lock(client, "told?owner=ann", token);
     int64_t fence = http_integer(client, "fence");
@@ -209,9 +203,8 @@ TEST(owner_of_a_broken_hold_learns_who_broke_it)
     assert_null(member(client, "ended"));
 }
 
-TEST(owner_learns_that_its_hold_expired_or_was_released)
+TEST_OF_CLIENT(owner_learns_that_its_hold_expired_or_was_released)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     acquire_lock(client, "over?ttl=100ms", token);
     int64_t fence = http_integer(client, "fence");
@@ -224,9 +217,8 @@ TEST(owner_learns_that_its_hold_expired_or_was_released)
     expect_reason(client, token, "PUT /locks/over", "released", fence);
 }
 
-TEST(break_by_fence_ends_that_hold_alone)
+TEST_OF_CLIENT(break_by_fence_ends_that_hold_alone)
 {
-    struct http_client *client = service_client(state);
     char request[80];
     answers(client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
     answers(client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
@@ -244,9 +236,8 @@ TEST(break_by_fence_ends_that_hold_alone)
     answers(client, "DELETE /locks/exact?force&fence=0", NULL, 400, "invalid_parameter");
 }
 
-TEST(inspection_shows_all_but_tokens)
+TEST_OF_CLIENT(inspection_shows_all_but_tokens)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     answers(client, "POST /locks/look?mode=shared&limit=20&owner=a",
             "{\"meta\": {\"host\": \"b3\"}, \"ttl_ms\": 9000}", 201, NULL);
@@ -276,9 +267,8 @@ TEST(inspection_shows_all_but_tokens)
     assert_null(strstr(client->reply.body, "token"));
 }
 
-TEST(etag_changes_with_the_holds)
+TEST_OF_CLIENT(etag_changes_with_the_holds)
 {
-    struct http_client *client = service_client(state);
     char etag[40], header[128], token[TOKEN_TEXT];
     acquire_lock(client, "tag", token);
     snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));

@@ -60,9 +60,8 @@ static size_t lines_with(const struct service *service, const char *text)
     return count;
 }
 
-TEST(request_has_a_line)
+TEST_ON_SERVICE(request_has_a_line)
 {
-    const struct service *service = *state;
     answers_with(service->client, "X-Request-Id: first", "POST /locks/a%2Fb?owner=me", NULL, 201,
                  NULL);
     int64_t fence = http_integer(service->client, "fence");
@@ -83,9 +82,8 @@ TEST(request_has_a_line)
     json_decref(line);
 }
 
-TEST(waiter_has_its_time_in_the_line)
+TEST_ON_SERVICE(waiter_has_its_time_in_the_line)
 {
-    const struct service *service = *state;
     answers(service->client, "POST /locks/busy", NULL, 201, NULL);
     answers_with(service->client, "X-Request-Id: patient", "POST /locks/busy?wait=1s", NULL, 409,
                  "wait_timeout");
@@ -96,9 +94,8 @@ TEST(waiter_has_its_time_in_the_line)
     json_decref(line);
 }
 
-TEST(hung_up_waiter_has_no_status)
+TEST_ON_SERVICE(hung_up_waiter_has_no_status)
 {
-    const struct service *service = *state;
     answers(service->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
     struct parked *waiting =
         parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=50s", NULL);
@@ -111,9 +108,8 @@ TEST(hung_up_waiter_has_no_status)
     json_decref(line);
 }
 
-TEST(stream_has_its_bytes)
+TEST_ON_SERVICE(stream_has_its_bytes)
 {
-    const struct service *service = *state;
     struct parked *stream =
         parked_send(service->batond.port, "X-Request-Id: stream",
                     "POST /locks/kept?hold=connection&ttl=10m&owner=listener", NULL);
@@ -128,9 +124,8 @@ TEST(stream_has_its_bytes)
     json_decref(line);
 }
 
-TEST(trace_is_in_each_line_of_its_request)
+TEST_ON_SERVICE(trace_is_in_each_line_of_its_request)
 {
-    const struct service *service = *state;
     answers_with(service->client, "traceparent: 00-" TRACE "-00f067aa0ba902b7-01",
                  "POST /locks/traced", NULL, 201, NULL);
     json_decref(logged(service, "request", TRACE));
@@ -143,11 +138,10 @@ TEST(trace_is_in_each_line_of_its_request)
 }
 
 /* The path of what is no route is there, a query never, and no target of another form. */
-TEST(path_shows_no_query)
+TEST_ON_SERVICE(path_shows_no_query)
 {
     static const char ODD[] = "GET http://user:tell-tale@h/locks?tell-tale HTTP/1.1\r\n"
                               "Host: h\r\nX-Request-Id: odd\r\nConnection: close\r\n\r\n";
-    const struct service *service = *state;
     char reply[4096];
     answers_with(service->client, "X-Request-Id: lost", "GET /nowhere/%22?tell-tale", NULL, 404,
                  "not_found");
@@ -164,9 +158,8 @@ TEST(path_shows_no_query)
 }
 
 /* Whatever a client sends: each line is one object, and has no member that it brought along. */
-TEST(client_forges_no_line)
+TEST_ON_SERVICE(client_forges_no_line)
 {
-    const struct service *service = *state;
     const char *const headers[] = {"X-Request-Id: a\",\"forged\":\"",
                                    "traceparent: 00-\",\"forged\":1,\"a\":\"",
                                    "X-Forwarded-For: 1.1.1.1\",\"forged\":\"", NULL};
@@ -204,9 +197,8 @@ static json_t *logged_of(const struct service *service, const char *request, con
     return logged(service, "request", text);
 }
 
-TEST(incomplete_request_has_no_duration)
+TEST_ON_SERVICE(incomplete_request_has_no_duration)
 {
-    const struct service *service = *state;
     json_t *line = logged_of(service,
                              "POST /locks/big HTTP/1.1\r\nHost: localhost\r\n"
                              "X-Request-Id: big\r\nContent-Length: 2000000\r\n\r\n",
@@ -285,10 +277,9 @@ TEST(trusted_proxy_names_its_client_in_the_log_and_of_a_hold)
 }
 
 /* As deploy/ has them, what a client says itself does not count. */
-TEST(proxies_of_deploy_name_their_client)
+TEST_ON_SERVICE(proxies_of_deploy_name_their_client)
 {
     static const enum front_kind KINDS[] = {FRONT_HAPROXY, FRONT_NGINX};
-    const struct service *service = *state;
     for (size_t i = 0; i < 2; i++) {
         struct front front;
         char url[64], id[32], text[64];
@@ -375,9 +366,8 @@ TEST(hold_has_a_line_at_begin_and_end)
     guarded_close(&guarded);
 }
 
-TEST(all_of_several_holds_have_their_lines)
+TEST_ON_SERVICE(all_of_several_holds_have_their_lines)
 {
-    const struct service *service = *state;
     char token[TOKEN_TEXT], text[16];
     answers(service->client, "POST /locks",
             "{\"names\": [\"s1\", \"s2\", \"s3\"], \"owner\": \"all\", \"ttl_ms\": 45000}", 201,
@@ -398,9 +388,8 @@ TEST(all_of_several_holds_have_their_lines)
     }
 }
 
-TEST(grant_after_a_wait_has_waited)
+TEST_ON_SERVICE(grant_after_a_wait_has_waited)
 {
-    const struct service *service = *state;
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "handed?ttl=10m", token);
     struct parked *waiting = parked_send(service->batond.port, "X-Request-Id: heir",

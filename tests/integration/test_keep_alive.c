@@ -11,9 +11,8 @@ static bool says(struct http_client *client, const char *value)
     return value ? said && strcmp(said, value) == 0 : !said;
 }
 
-TEST(reply_says_when_its_connection_ends)
+TEST_OF_CLIENT(reply_says_when_its_connection_ends)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     static const char *const REQUESTS[] = {"POST /locks/a", "GET /locks/a", "HEAD /locks/a",
                                            "GET /livez", "GET /metrics"};
     for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
@@ -24,9 +23,8 @@ TEST(reply_says_when_its_connection_ends)
     assert_true(says(client, "timeout=75"));
 }
 
-TEST(reply_that_ends_its_connection_says_nothing)
+TEST_ON_SERVICE(reply_that_ends_its_connection_says_nothing)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     answers_with(client, "Connection: close", "GET /livez", NULL, 200, NULL);
     assert_true(says(client, NULL));
@@ -88,9 +86,8 @@ TEST(nearly_all_connections_taken_says_nothing)
 }
 
 /* What a proxy keeps open to its clients is another connection. */
-TEST(proxies_do_not_pass_it_on)
+TEST_ON_SERVICE(proxies_do_not_pass_it_on)
 {
-    struct service *service = *state;
     for (int i = FRONT_HAPROXY; i <= FRONT_NGINX; i++) {
         struct front front;
         char url[40];

@@ -51,9 +51,8 @@ static json_t *list_all(struct http_client *client, const char *query, size_t li
     return seen;
 }
 
-TEST_WITH(a_lock_is_listed_as_it_is_inspected, service_forget, NULL)
+TEST_OF_CLIENT_WITH(a_lock_is_listed_as_it_is_inspected, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
     answers(client, "GET /locks", NULL, 200, NULL);
     json_t *listed = json_deep_copy(member(client, "locks.0"));
@@ -67,9 +66,8 @@ TEST_WITH(a_lock_is_listed_as_it_is_inspected, service_forget, NULL)
     json_decref(listed);
 }
 
-TEST_WITH(list_is_filtered_by_owner_and_time, service_forget, NULL)
+TEST_OF_CLIENT_WITH(list_is_filtered_by_owner_and_time, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     int pages;
     for (int i = 0; i < 300; i++)
         hold(client, "other", i);
@@ -93,10 +91,9 @@ TEST_WITH(list_is_filtered_by_owner_and_time, service_forget, NULL)
     answers(client, "GET /locks?held_for=soon", NULL, 400, "invalid_parameter");
 }
 
-TEST_WITH(all_of_hundreds_are_listed_page_by_page, service_forget, NULL)
+TEST_OF_CLIENT_WITH(all_of_hundreds_are_listed_page_by_page, service_forget, NULL)
 {
     static const size_t LIMITS[] = {1, 7, 100, 1000};
-    struct http_client *client = service_client(state);
     for (int i = 0; i < 500; i++)
         hold(client, "name", i);
     for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
@@ -111,10 +108,9 @@ TEST_WITH(all_of_hundreds_are_listed_page_by_page, service_forget, NULL)
 }
 
 /* One script makes a page, and all else in Redis waits for it. */
-TEST_WITH(page_with_large_locks_ends_early, service_forget, NULL)
+TEST_OF_CLIENT_WITH(page_with_large_locks_ends_early, service_forget, NULL)
 {
     enum { NAMES = 40, MOST_BYTES = 400000 };
-    struct http_client *client = service_client(state);
     int pages;
     for (int i = 0; i < NAMES; i++)
         hold_by_many(client, "fat", i);
@@ -128,7 +124,7 @@ TEST_WITH(page_with_large_locks_ends_early, service_forget, NULL)
 }
 
 /* What Redis' patterns and keys would take for something else. */
-TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, service_forget, NULL)
+TEST_OF_CLIENT_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, service_forget, NULL)
 {
     static const char *const NAMES[][2] = {
         {"*", "%2A"},
@@ -144,7 +140,6 @@ TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, service_forget,
         {"a:released:0", "a%3Areleased%3A0"},
     };
     enum { COUNT = sizeof NAMES / sizeof *NAMES };
-    struct http_client *client = service_client(state);
     int pages;
     for (size_t i = 0; i < COUNT; i++) {
         char request[100];
@@ -185,9 +180,8 @@ static int count_new(struct http_client *client, json_t *seen, const char *begin
     return count;
 }
 
-TEST_WITH(lock_held_all_the_while_is_never_missed, service_forget, NULL)
+TEST_OF_CLIENT_WITH(lock_held_all_the_while_is_never_missed, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     char cursor[8000] = "", target[8192];
     int found = 0, round = 0;
     json_t *seen = json_object();

@@ -41,9 +41,8 @@ static void await_calls(struct proxied *scene, const char *command, int64_t coun
 }
 
 /* The request would have waited, but the lock was free. */
-TEST_WITH(lost_reply_to_waiting_request_is_taken_back, begin, NULL)
+TEST_ON(struct proxied *scene, lost_reply_to_waiting_request_is_taken_back, begin, NULL)
 {
-    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/patient?ttl=10m&wait=50s&owner=doubtful", NULL, 503,
             "store_unavailable");
@@ -54,9 +53,8 @@ TEST_WITH(lost_reply_to_waiting_request_is_taken_back, begin, NULL)
 
 /* The first that goes over the new connection is the taking back, so this client is never told that
  * the lock is held by its own lost grant. */
-TEST_WITH(lost_grant_is_taken_back_before_other_requests, begin, NULL)
+TEST_ON(struct proxied *scene, lost_grant_is_taken_back_before_other_requests, begin, NULL)
 {
-    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/first?ttl=10m&owner=doubtful", NULL, 503,
             "store_unavailable");
@@ -68,9 +66,8 @@ TEST_WITH(lost_grant_is_taken_back_before_other_requests, begin, NULL)
     assert_int_equal(scene->client->reply.status, 201);
 }
 
-TEST_WITH(repeat_with_its_token_keeps_a_lost_grant, begin, NULL)
+TEST_ON(struct proxied *scene, repeat_with_its_token_keeps_a_lost_grant, begin, NULL)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/return?ttl=10m&owner=doubtful", NULL, 503,
@@ -89,9 +86,8 @@ TEST_WITH(repeat_with_its_token_keeps_a_lost_grant, begin, NULL)
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
-TEST_WITH(take_back_that_redis_refuses_is_repeated, begin, NULL)
+TEST_ON(struct proxied *scene, take_back_that_redis_refuses_is_repeated, begin, NULL)
 {
-    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/doubtful-refused?ttl=10m", NULL, 503, "store_unavailable");
     assert_int_equal(hold_count(scene->other, "doubtful-refused"), 1);
@@ -106,9 +102,8 @@ TEST_WITH(take_back_that_redis_refuses_is_repeated, begin, NULL)
 
 /* Nothing can be taken back where the scripts themselves fail: that is not tried for ever, and the
  * log says what is wrong. */
-TEST_WITH(a_key_that_is_none_of_ours_is_complained_about, begin, NULL)
+TEST_ON(struct proxied *scene, a_key_that_is_none_of_ours_is_complained_about, begin, NULL)
 {
-    struct proxied *scene = *state;
     freeReplyObject(redis_process_command(&scene->redis, "LPUSH baton:{foreign} x"));
     answers(scene->other, "POST /locks/foreign", NULL, 500, "damaged");
     assert_true(
@@ -174,9 +169,8 @@ TEST_WITH(reset_before_the_201_leaves_no_hold, begin, NULL)
 static const char WITH_TOKEN[] = "Lock-Token: " TOKEN "\r\n";
 
 /* A client that asked again elsewhere before it had its answer, and went before it had either. */
-TEST_WITH(hang_up_at_two_batonds_leaves_no_hold, begin, NULL)
+TEST_ON(struct proxied *scene, hang_up_at_two_batonds_leaves_no_hold, begin, NULL)
 {
-    struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
     ask_and_go(scene->client, scene->batond.port, "twice", WITH_TOKEN, false);
     ask_and_go(scene->other, scene->other_batond.port, "twice", WITH_TOKEN, false);
@@ -184,9 +178,8 @@ TEST_WITH(hang_up_at_two_batonds_leaves_no_hold, begin, NULL)
 }
 
 /* ... and one that waited for the answer at one of them, and was told of the hold there. */
-TEST_WITH(hang_up_at_one_of_two_batonds_keeps_the_hold, begin, NULL)
+TEST_ON(struct proxied *scene, hang_up_at_one_of_two_batonds_keeps_the_hold, begin, NULL)
 {
-    struct proxied *scene = *state;
     answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
     redis_process_freeze(&scene->redis);
     ask_and_go(scene->other, scene->other_batond.port, "once", WITH_TOKEN, false);
@@ -196,9 +189,8 @@ TEST_WITH(hang_up_at_one_of_two_batonds_keeps_the_hold, begin, NULL)
 }
 
 /* Redis answers too late for the client, who got its 503: the late grant is taken back. */
-TEST_WITH(a_grant_that_comes_after_the_503_is_taken_back, begin, NULL)
+TEST_ON(struct proxied *scene, a_grant_that_comes_after_the_503_is_taken_back, begin, NULL)
 {
-    struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
     answers(scene->other, "POST /locks/late?ttl=10m", NULL, 503, "store_unavailable");
     redis_process_thaw(&scene->redis);
@@ -209,9 +201,9 @@ TEST_WITH(a_grant_that_comes_after_the_503_is_taken_back, begin, NULL)
 
 /* The acquire itself arrives after everything: the client had its 503, and the grant in doubt was
  * taken back before it was there. It must not be granted any more, since nobody would know. */
-TEST_WITH(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin, NULL)
+TEST_ON(struct proxied *scene, an_acquire_that_arrives_after_its_take_back_grants_nothing, begin,
+        NULL)
 {
-    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_HOLDS_BACK;
     answers(scene->client, "POST /locks/belated?ttl=10m&owner=doubtful", NULL, 503,
             "store_unavailable");

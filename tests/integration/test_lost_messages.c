@@ -79,9 +79,9 @@ TEST_WITH(a_lost_grant_is_reported_again, start_by_claim, proxied_stop)
 }
 
 /* The one who releases ends a short time later, and has nobody to do it for it. */
-TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied_stop)
+TEST_ON(struct proxied *scene, a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim,
+        proxied_stop)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "newcomer", "ttl=5m", token);
     struct parked *waiter = park(scene, "newcomer", "wait=50s&ttl=5m", NULL, 1);
@@ -96,9 +96,9 @@ TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied
 }
 
 /* Whatever is told, nothing arrives: the server looks by itself. */
-TEST_WITH(many_lost_grants_are_found_by_heartbeats, start_by_lease, proxied_stop)
+TEST_ON(struct proxied *scene, many_lost_grants_are_found_by_heartbeats, start_by_lease,
+        proxied_stop)
 {
-    struct proxied *scene = *state;
     assert_grant_comes(scene, "many", "", INT_MAX);
     assert_true(scene->proxy.losses > 0);
     scene->proxy.mode = PROXY_OPEN;
@@ -131,9 +131,9 @@ TEST_WITH(a_lost_word_of_an_end_that_is_far, start_by_lease, proxied_stop)
     assert_end_is_noticed(*state, "far", "PUT /locks/far?ttl=2500ms", 2500);
 }
 
-TEST_WITH(a_lost_word_of_a_change_is_found_by_heartbeats, start_by_lease, proxied_stop)
+TEST_ON(struct proxied *scene, a_lost_word_of_a_change_is_found_by_heartbeats, start_by_lease,
+        proxied_stop)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT], request[120];
     take(scene, "watched", "ttl=5m", token);
     answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
@@ -150,9 +150,9 @@ TEST_WITH(a_lost_word_of_a_change_is_found_by_heartbeats, start_by_lease, proxie
     parked_close(watcher);
 }
 
-TEST_WITH(lost_word_of_waiter_is_found_by_heartbeats, start_by_lease, proxied_stop)
+TEST_ON(struct proxied *scene, lost_word_of_waiter_is_found_by_heartbeats, start_by_lease,
+        proxied_stop)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "wanted", "ttl=5m", token);
     struct parked *watcher =
@@ -173,9 +173,9 @@ TEST_WITH(lost_word_of_waiter_is_found_by_heartbeats, start_by_lease, proxied_st
 static const char CANCELLED[] = "token-of-the-cancelled-one";
 
 /* Another one waits there as well, so that the server is known to Redis all the time. */
-TEST_WITH(a_lost_cancellation_is_found_by_heartbeats, start_by_lease, proxied_stop)
+TEST_ON(struct proxied *scene, a_lost_cancellation_is_found_by_heartbeats, start_by_lease,
+        proxied_stop)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "cancelled", "ttl=5m", token);
     struct parked *waiter = park(scene, "cancelled", "wait=50s", CANCELLED, 1);

@@ -14,9 +14,8 @@ static bool is_renewable(const struct http_client *client)
     return member(client, "renewable") == NULL;
 }
 
-TEST(last_renewal_is_reported_and_the_next_is_refused)
+TEST_OF_CLIENT(last_renewal_is_reported_and_the_next_is_refused)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/a?ttl=10m&max_held=1h&owner=job", NULL, 201, NULL);
     assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS / 6);
     assert_int_equal(http_integer(client, "max_held_ms"), HOUR_MS);
@@ -37,9 +36,8 @@ TEST(last_renewal_is_reported_and_the_next_is_refused)
     assert_in_range(member_integer(client, "holders.0.max_held_ms"), 1, left_ms);
 }
 
-TEST(renewal_that_shortens_is_granted)
+TEST_OF_CLIENT(renewal_that_shortens_is_granted)
 {
-    struct http_client *client = service_client(state);
     char header[80];
     snprintf(header, sizeof header, "Lock-Token: %s", TOKEN);
     answers_token(client, TOKEN, "POST /locks/b?ttl=1h&max_held=1h&owner=job", NULL, 201, NULL);
@@ -52,9 +50,8 @@ TEST(renewal_that_shortens_is_granted)
     assert_non_null(strstr(client->reply.body, " s left, not renewable\n"));
 }
 
-TEST(all_of_several_are_bounded)
+TEST_OF_CLIENT(all_of_several_are_bounded)
 {
-    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks",
                   "{\"names\":[\"one\",\"two\"],\"ttl\":\"1h\",\"max_held\":\"1h\"}", 201, NULL);
     assert_in_range(member_integer(client, "locks.0.max_held_ms"), 1, HOUR_MS);
@@ -84,9 +81,8 @@ TEST(setting_bounds_every_hold)
     service_close(&service);
 }
 
-TEST(connection_has_the_lock_no_longer)
+TEST_ON_SERVICE(connection_has_the_lock_no_longer)
 {
-    struct service *service = *state;
     struct parked *stream = parked_send_token(service->batond.port, TOKEN,
                                               "POST /locks/c?hold=connection&ttl=5s&max_held=7s");
     assert_true(parked_receives(stream, "\"event\":\"granted\"", CLOCK_HANG_MS));
@@ -102,9 +98,8 @@ TEST(connection_has_the_lock_no_longer)
     answers(service->client, "POST /locks/c?wait=10s", NULL, 201, NULL);
 }
 
-TEST(connection_that_comes_again_goes_on_with_what_is_left)
+TEST_ON_SERVICE(connection_that_comes_again_goes_on_with_what_is_left)
 {
-    struct service *service = *state;
     answers_token(service->client, TOKEN, "POST /locks/d?ttl=1h&max_held=1h", NULL, 201, NULL);
     struct parked *stream = parked_send_token(service->batond.port, TOKEN,
                                               "POST /locks/d?hold=connection&ttl=1h&max_held=1h");
@@ -121,9 +116,8 @@ static void assert_entry_is_bounded(struct http_client *client)
     assert_in_range(http_integer(client, "max_held_ms"), 1, HOUR_MS);
 }
 
-TEST(reentry_is_bounded_by_what_it_enters)
+TEST_ON_SERVICE(reentry_is_bounded_by_what_it_enters)
 {
-    struct service *service = *state;
     answers_token(service->client, TOKEN, "POST /locks/entered?owner=job&max_held=1h", NULL, 201,
                   NULL);
     assert_entry_is_bounded(service->client);

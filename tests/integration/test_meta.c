@@ -17,9 +17,8 @@ static void shows_meta(struct http_client *client, const char *request)
         fail_msg("%s: %s", request, client->reply.body);
 }
 
-TEST(numbers_of_any_size_in_meta_stay_as_they_are)
+TEST_OF_CLIENT(numbers_of_any_size_in_meta_stay_as_they_are)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/traced", "{\"ttl_ms\": 3e5, \"meta\": " META "}", 201, NULL);
     shows_meta(client, "GET /locks/traced");
     shows_meta(client, "GET /locks?prefix=traced");
@@ -29,18 +28,16 @@ TEST(numbers_of_any_size_in_meta_stay_as_they_are)
     shows_meta(client, "GET /locks/traced-1");
 }
 
-TEST(meta_in_query_stays_as_it_is)
+TEST_OF_CLIENT(meta_in_query_stays_as_it_is)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     char request[600], *end = stpcpy(request, "POST /locks/queried?meta=");
     percent_encode(slice_of(META), end);
     answers(client, request, NULL, 201, NULL);
     shows_meta(client, "GET /locks/queried");
 }
 
-TEST(meta_is_passed_on_to_the_hold_of_a_waiter)
+TEST_ON_SERVICE(meta_is_passed_on_to_the_hold_of_a_waiter)
 {
-    struct service *service = *state;
     answers(service->client, "POST /locks/waited?ttl=1m", NULL, 201, NULL);
     char token[TOKEN_TEXT];
     keep_token(service->client, token);

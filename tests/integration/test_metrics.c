@@ -126,7 +126,7 @@ static void run_traffic(struct service *service)
 #define REQUESTS(labels) "baton_http_requests_total{" labels "}"
 #define DURATIONS(end)   "baton_http_request_duration_seconds_" end
 
-TEST(requests_are_counted_exactly)
+TEST_ON_SERVICE(requests_are_counted_exactly)
 {
     static const char *const GREW[] = {
         REQUESTS(LOCK ",method=\"POST\",code=\"201\""),
@@ -142,7 +142,6 @@ TEST(requests_are_counted_exactly)
         "baton_holds_ended_total{reason=\"released\"}",
         "baton_hold_duration_seconds_count{reason=\"released\"}",
     };
-    struct service *service = *state;
     struct samples before = scrape(service->client);
     run_traffic(service);
     for (size_t i = 0; i < sizeof GREW / sizeof GREW[0]; i++) {
@@ -160,11 +159,10 @@ TEST(requests_are_counted_exactly)
     samples_free(&after);
 }
 
-TEST(repeated_release_is_not_counted)
+TEST_ON_SERVICE(repeated_release_is_not_counted)
 {
     static const char RELEASED[] = "baton_holds_ended_total{reason=\"released\"}";
     static const char AGAIN[] = "a-token-that-is-released-twice";
-    struct service *service = *state;
     struct samples before = scrape(service->client);
     double was = samples_value(&before, RELEASED);
     answers_token(service->client, AGAIN, "POST /locks/repeated", NULL, 201, NULL);
@@ -174,9 +172,8 @@ TEST(repeated_release_is_not_counted)
     samples_free(&before);
 }
 
-TEST(every_end_of_a_wait_is_counted)
+TEST_ON_SERVICE(every_end_of_a_wait_is_counted)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     int port = service->batond.port;
     char first[TOKEN_TEXT];
@@ -212,9 +209,8 @@ TEST(every_end_of_a_wait_is_counted)
     parked_close(late);
 }
 
-TEST(watchers_and_streams_are_counted)
+TEST_ON_SERVICE(watchers_and_streams_are_counted)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     int port = service->batond.port;
     answers(client, "GET /locks/w/events", NULL, 200, NULL);
@@ -243,9 +239,8 @@ TEST(watchers_and_streams_are_counted)
 }
 
 /* In its table: each name stands there between backquotes. */
-TEST(the_docs_name_them_all)
+TEST_ON_SERVICE(the_docs_name_them_all)
 {
-    struct service *service = *state;
     char *page = NULL, line[200], *rest = NULL;
     size_t size = 0;
     FILE *file = fopen("docs/monitoring.md", "r");
@@ -271,9 +266,8 @@ TEST(the_docs_name_them_all)
     free(page);
 }
 
-TEST(prometheus_own_tool_has_nothing_to_say)
+TEST_ON_SERVICE(prometheus_own_tool_has_nothing_to_say)
 {
-    struct service *service = *state;
     char path[160], command[640];
     struct samples samples = scrape(service->client);
     samples_free(&samples);
@@ -304,9 +298,8 @@ static void comes_to_hold(struct http_client *client, double expected)
     assert_true(value == expected);
 }
 
-TEST(holds_are_counted)
+TEST_ON_SERVICE(holds_are_counted)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     struct timespec begun, now;
     redis_process_flush(&service->redis);
@@ -334,9 +327,8 @@ static void *scrape_often(void *context)
     return NULL;
 }
 
-TEST(scrapes_at_once_count_once)
+TEST_ON_SERVICE(scrapes_at_once_count_once)
 {
-    struct service *service = *state;
     struct actor actors[CLIENTS];
     int64_t begun = clock_ms(), scans = redis_process_calls(&service->redis, "scan");
     for (int i = 0; i < CLIENTS; i++) {
@@ -353,9 +345,8 @@ TEST(scrapes_at_once_count_once)
 }
 
 /* A scrape goes on where the one before has stopped. */
-TEST(many_keys_are_counted_by_several_scrapes)
+TEST_ON_SERVICE(many_keys_are_counted_by_several_scrapes)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     redis_process_flush(&service->redis);
     for (int i = 0; i < MANY_KEYS; i += 1000) /* Redis answers others in between */
@@ -376,9 +367,8 @@ TEST(many_keys_are_counted_by_several_scrapes)
 }
 
 /* What is known is told without Redis; how soon, tests/timing/test_metrics.c measures. */
-TEST(without_redis_the_figures_are_reported)
+TEST_ON_SERVICE(without_redis_the_figures_are_reported)
 {
-    struct service *service = *state;
     struct http_client *client = service->client;
     comes_to_hold(client, 0);
     double losses = figure(client, "baton_redis_losses_total");

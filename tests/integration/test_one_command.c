@@ -77,9 +77,8 @@ static void acquire_batch(int fd, int first)
     }
 }
 
-TEST(ten_thousand_acquires_are_ten_thousand_commands)
+TEST_ON_SERVICE(ten_thousand_acquires_are_ten_thousand_commands)
 {
-    struct service *service = *state;
     int fd = raw_connect(service->batond.port);
     /* It loads the library, and raises the span beyond all that follows. */
     answers(service->client, "POST /locks/first?ttl=1h", NULL, 201, NULL);

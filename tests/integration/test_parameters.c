@@ -14,7 +14,7 @@
 #define TOKEN_HEADER  "Lock-Token: " TOKEN
 #define TOKEN_IN_BODY "{\"token\": \"" TOKEN "\"}"
 
-TEST(path_segment_names_the_lock)
+TEST_OF_CLIENT(path_segment_names_the_lock)
 {
     static const struct {
         const char *segment, *name;
@@ -24,7 +24,6 @@ TEST(path_segment_names_the_lock)
         {"%2Fa%2F%2Fb%2F", "/a//b/"},   {"renew", "renew"},
         {"a%2Bb+%20c", "a+b+ c"},       {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
     };
-    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(NAMES); i++) {
         char request[200], token[TOKEN_TEXT], back[400];
         snprintf(request, sizeof request, "POST /locks/%s", NAMES[i].segment);
@@ -39,9 +38,8 @@ TEST(path_segment_names_the_lock)
     answers(client, "POST /locks/%6Fne%2F%6eame", NULL, 409, "locked");
 }
 
-TEST(longest_name_fits_into_path_and_location)
+TEST_OF_CLIENT(longest_name_fits_into_path_and_location)
 {
-    struct http_client *client = service_client(state);
     char request[1024], *end = stpcpy(request, "POST /locks/");
     for (int i = 0; i < 255; i++)
         end = stpcpy(end, "%7B");
@@ -49,9 +47,8 @@ TEST(longest_name_fits_into_path_and_location)
     assert_string_equal(http_header(client, "Location"), strchr(request, '/'));
 }
 
-TEST(slash_and_its_encoding_name_the_same_lock)
+TEST_OF_CLIENT(slash_and_its_encoding_name_the_same_lock)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/same/lock/1", NULL, 201, NULL);
     answers(client, "POST /locks/same%2Flock/1", NULL, 409, "locked");
     answers(client, "POST /locks", "{\"names\": [\"same/lock/1\"]}", 409, "locked");
@@ -62,7 +59,7 @@ TEST(slash_and_its_encoding_name_the_same_lock)
     answers(client, "DELETE /locks/same/lock%2f1?force", NULL, 200, NULL);
 }
 
-TEST(call_of_another_service_is_answered_with_the_right_one)
+TEST_OF_CLIENT(call_of_another_service_is_answered_with_the_right_one)
 {
     static const struct {
         const char *request, *said;
@@ -73,7 +70,6 @@ TEST(call_of_another_service_is_answered_with_the_right_one)
         {"POST /locks/a/release", "send DELETE /locks/a."},
         {"DELETE /locks/a/unlock", "send DELETE /locks/a."},
     };
-    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(CALLS); i++) {
         answers(client, CALLS[i].request, NULL, 404, "not_found");
         assert_non_null(strstr(http_text(client, "detail"), CALLS[i].said));
@@ -169,9 +165,8 @@ TEST(refused_parameter_is_named_and_changes_nothing)
     assert_int_equal(json_array_size(member(client, "locks")), 0);
 }
 
-TEST(header_of_another_service_is_refused)
+TEST_OF_CLIENT(header_of_another_service_is_refused)
 {
-    struct http_client *client = service_client(state);
     answers_with(client, "x-lock-token: " TOKEN, "POST /locks/foreign", NULL, 400,
                  "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "X-Lock-Token");
@@ -181,9 +176,8 @@ TEST(header_of_another_service_is_refused)
     answers_with(client, "Idempotency-Key: 5", "GET /livez", NULL, 200, NULL);
 }
 
-TEST(second_token_header_is_refused)
+TEST_OF_CLIENT(second_token_header_is_refused)
 {
-    struct http_client *client = service_client(state);
     const struct http_call call = {
         .method = "DELETE",
         .path = "/locks/a",
@@ -194,9 +188,8 @@ TEST(second_token_header_is_refused)
 }
 
 /* A problem's detail is for people: what they cannot see in it is escaped. */
-TEST(invisible_character_is_escaped_in_detail)
+TEST_OF_CLIENT(invisible_character_is_escaped_in_detail)
 {
-    struct http_client *client = service_client(state);
     answers(client, "POST /locks/a", "{\"t\\u202etl\\u2028\\n\": 1}", 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "t\xe2\x80\xaetl\xe2\x80\xa8\n");
     assert_non_null(strstr(http_text(client, "detail"), "t\\u202etl\\u2028\\u000a: unknown field"));
@@ -206,9 +199,8 @@ TEST(invisible_character_is_escaped_in_detail)
 }
 
 /* batond does not decode what a client has compressed. */
-TEST(coded_body_is_refused)
+TEST_OF_CLIENT(coded_body_is_refused)
 {
-    struct http_client *client = service_client(state);
     answers_with(client, "Content-Encoding: identity, gzip", "POST /locks/coding", "{}", 415,
                  "unsupported_media_type");
     assert_non_null(strstr(http_text(client, "detail"), "Content-Encoding"));
@@ -217,9 +209,8 @@ TEST(coded_body_is_refused)
 }
 
 /* 64 names of 255 bytes: 127 letters of two bytes, escaped, and a character that differs. */
-TEST(body_with_64_longest_names_fits)
+TEST_OF_CLIENT(body_with_64_longest_names_fits)
 {
-    struct http_client *client = service_client(state);
     char *body = malloc(1 << 17), *at = stpcpy(body, "{\"names\": [");
     for (int i = 0; i < 64; i++) {
         at += sprintf(at, "%s\"%c", i ? ", " : "", '0' + i == '\\' ? ' ' : '0' + i);

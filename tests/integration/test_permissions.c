@@ -215,9 +215,8 @@ TEST(unknown_principal_gets_401_from_each_route)
     assert_int_equal(lock_calls(*state), before);
 }
 
-TEST(known_caller_learns_who_it_is)
+TEST_OF_CLIENT(known_caller_learns_who_it_is)
 {
-    struct http_client *client = service_client(state);
     asks_for(client, AS("read"), "GET /whoami", 200);
     assert_string_equal(http_text(client, "principal"), "read");
     assert_string_equal(member_text(client, "rules.0.prefix"), "team/");
@@ -249,11 +248,10 @@ TEST(hold_by_connection_needs_acquire)
 }
 
 /* A token need not be of a hold. */
-TEST(watch_by_a_token_shows_others_only_to_who_may_read)
+TEST_OF_CLIENT(watch_by_a_token_shows_others_only_to_who_may_read)
 {
     static const char WATCH[] = "GET /locks/team%2Fwatched/events?wait=0";
     static const char META[] = "{\"meta\":{\"secret\":1}}";
-    struct http_client *client = service_client(state);
     const struct as by_read = {.principal = "read", .token = TOKEN};
     const struct as by_acquire = {.principal = "acquire", .token = TOKEN};
     struct as holder = {.principal = "acquire", .body = META};
@@ -280,11 +278,10 @@ TEST(watch_by_a_token_shows_others_only_to_who_may_read)
     free(token);
 }
 
-TEST(break_reports_no_holders_to_a_key_without_read)
+TEST_OF_CLIENT(break_reports_no_holders_to_a_key_without_read)
 {
     static const char BREAK[] = "DELETE /locks/team%2Fbroken?force=true";
     static const char BREAK_ONE[] = "DELETE /locks/team%2Fbroken?force=true&fence=1";
-    struct http_client *client = service_client(state);
     struct as holder = {.principal = "acquire", .body = "{\"owner\":\"secret\"}"};
     struct as in_text = {.principal = "break", .header = "Accept: text/plain"};
     for (int i = 0; i < 2; i++) {
@@ -300,12 +297,11 @@ TEST(break_reports_no_holders_to_a_key_without_read)
     assert_string_equal(client->reply.body, "broken: 1 hold\n");
 }
 
-TEST(one_forbidden_name_refuses_all_names)
+TEST_OF_CLIENT(one_forbidden_name_refuses_all_names)
 {
     static const char *const REQUESTS[] = {"POST /locks", "PUT /locks", "DELETE /locks"};
     static const char *const BODIES[] = {"{\"names\":[\"team/1\",\"team/2\",\"teams\"]}",
                                          "{\"names\":[\"teams\",\"team/1\",\"team/2\"]}"};
-    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(REQUESTS); i++)
         for (size_t j = 0; j < LENGTH(BODIES); j++) {
             const struct as as = {.principal = "acquire", .token = TOKEN, .body = BODIES[j]};
@@ -318,7 +314,7 @@ TEST(one_forbidden_name_refuses_all_names)
 }
 
 /* openapi.yaml tells everybody which resources there are, and no more. */
-TEST(credentials_are_checked_before_parameters)
+TEST_OF_CLIENT(credentials_are_checked_before_parameters)
 {
     static const struct {
         const char *principal, *request;
@@ -328,7 +324,6 @@ TEST(credentials_are_checked_before_parameters)
         {NULL, "GET /locks/%00", 401},         {"none", "GET /locks/%00", 400},
         {NULL, "GET /locks/a?nothing=1", 401}, {"none", "GET /locks/a?nothing=1", 400},
     };
-    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(ROWS); i++)
         asks_for(client, AS(ROWS[i].principal), ROWS[i].request, ROWS[i].status);
 

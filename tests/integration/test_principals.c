@@ -56,9 +56,8 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
         fail_msg("%s: %s", request, http_text(client, "detail"));
 }
 
-TEST_WITH(rule_bounds_ttl, service_forget, NULL)
+TEST_OF_CLIENT_WITH(rule_bounds_ttl, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     struct as body = AS("brief");
     char token[TOKEN_TEXT];
     refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=26s",
@@ -83,9 +82,8 @@ TEST_WITH(rule_bounds_ttl, service_forget, NULL)
     assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 25000);
 }
 
-TEST_WITH(rule_bounds_what_renewals_can_do, service_forget, NULL)
+TEST_OF_CLIENT_WITH(rule_bounds_what_renewals_can_do, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     asks_for(client, AS("brief"), "POST /locks/bound%2Fa?ttl=10m", 201);
     assert_int_equal(http_integer(client, "max_held_ms"), 1200000);
@@ -109,9 +107,8 @@ TEST_WITH(rule_bounds_what_renewals_can_do, service_forget, NULL)
 
 static const char TOKEN[] = "both-propose-this-same-token";
 
-TEST_WITH(owner_of_another_principal_is_another_owner, service_forget, NULL)
+TEST_OF_CLIENT_WITH(owner_of_another_principal_is_another_owner, service_forget, NULL)
 {
-    struct http_client *client = service_client(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
     assert_string_equal(http_text(client, "owner"), "me");
     asks_for(client, AS("qa"), "POST /locks/a?owner=me&reentrant", 409);
@@ -124,7 +121,7 @@ TEST_WITH(owner_of_another_principal_is_another_owner, service_forget, NULL)
     assert_string_equal(http_text(client, "owner"), "me");
 }
 
-TEST_WITH(token_of_another_principal_is_another_token, service_forget, NULL)
+TEST_OF_CLIENT_WITH(token_of_another_principal_is_another_token, service_forget, NULL)
 {
     static const struct {
         const char *request;
@@ -134,7 +131,6 @@ TEST_WITH(token_of_another_principal_is_another_token, service_forget, NULL)
         {"POST /locks/a", 409, 200}, {"GET /locks/a", 200, 200}, {"GET /locks/a/events", 200, 0},
         {"DELETE /locks", 409, 200},
     };
-    struct http_client *client = service_client(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?ttl=10m", 201);
     assert_string_equal(http_text(client, "token"), TOKEN);
     for (size_t i = 0; i < LENGTH(ROWS); i++) {

@@ -11,11 +11,6 @@ enum { ROUNDS = 12 };
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
 
-static struct on_quorum *story_of(void **state)
-{
-    return *state;
-}
-
 static int begin(void **state)
 {
     return on_quorum_start(state, 2, LIST("--workers=1"));
@@ -32,9 +27,8 @@ static void await_held(struct on_quorum *story, const char *name, int members)
     await_held_at(&story->servers, name, members);
 }
 
-TEST(a_lock_is_held_by_all_members_and_released)
+TEST_ON_QUORUM(a_lock_is_held_by_all_members_and_released)
 {
-    struct on_quorum *story = story_of(state);
     await_all(story);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/plain?ttl=1m&owner=me");
     int64_t fence = http_integer(story->client, "fence");
@@ -74,10 +68,9 @@ TEST(a_lock_is_held_by_all_members_and_released)
 
 /* Members remove in portions what has ended of very many; whoever asks meanwhile is told how it is,
  * rather than to come again. */
-TEST(very_many_that_ended_hold_nobody_up)
+TEST_ON_QUORUM(very_many_that_ended_hold_nobody_up)
 {
     enum { LONG = 1100, SHORT = 2100, TTL_MS = 3000 };
-    struct on_quorum *story = story_of(state);
     for (int i = 0; i < LONG;) /* of so many one may be 503 on a busy machine */
         i += http_call(story->client, "POST", "/locks/many?mode=shared&ttl=10m", NULL) == 201;
     for (int i = 0; i < SHORT;)
@@ -100,9 +93,8 @@ static void comes_to_be_ended(struct http_client *client, const char *request)
     assert_string_equal(http_text(client, "code"), "hold_ended");
 }
 
-TEST(a_break_ends_it_everywhere)
+TEST_ON_QUORUM(a_break_ends_it_everywhere)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/broken");
     answers(story->other, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "broken"), 1);
@@ -113,9 +105,8 @@ TEST(a_break_ends_it_everywhere)
     assert_string_equal(member_text(story->client, "ended.broken.reason"), "moved");
 }
 
-TEST(break_by_fence_ends_that_hold_everywhere)
+TEST_ON_QUORUM(break_by_fence_ends_that_hold_everywhere)
 {
-    struct on_quorum *story = story_of(state);
     char request[80];
     answers(story->client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
     answers(story->client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
@@ -170,28 +161,27 @@ static void acquires_at_both(struct on_quorum *story, const char *path, const ch
     }
 }
 
-TEST(token_at_two_batonds_at_once_gets_one_fence)
+TEST_ON_QUORUM(token_at_two_batonds_at_once_gets_one_fence)
 {
     for (int i = 0; i < 100; i++) {
         char path[40];
         snprintf(path, sizeof path, "/locks/both-%d", i);
-        acquires_at_both(story_of(state), path, "exclusive", 1, 1);
+        acquires_at_both(story, path, "exclusive", 1, 1);
     }
 }
 
 /* Others move the version of the name meanwhile, so members refuse what is proposed. */
-TEST(tokens_of_one_name_at_two_batonds_at_once_get_one_fence_each)
+TEST_ON_QUORUM(tokens_of_one_name_at_two_batonds_at_once_get_one_fence_each)
 {
     for (int i = 0; i < 40; i++) {
-        acquires_at_both(story_of(state), "/locks/crowd", "shared", 3, 1);
-        acquires_at_both(story_of(state), "/locks/crowd", "shared", 1, 3);
-        acquires_at_both(story_of(state), "/locks/crowd", "shared", 3, 2);
+        acquires_at_both(story, "/locks/crowd", "shared", 3, 1);
+        acquires_at_both(story, "/locks/crowd", "shared", 1, 3);
+        acquires_at_both(story, "/locks/crowd", "shared", 3, 2);
     }
 }
 
-TEST(a_release_by_way_of_another_batond_wakes)
+TEST_ON_QUORUM(a_release_by_way_of_another_batond_wakes)
 {
-    struct on_quorum *story = story_of(state);
     for (int i = 0; i < 5; i++) {
         answers_token(story->client, TOKEN, "POST /locks/woken?owner=x", NULL, 201, NULL);
         struct parked *parked =
@@ -207,18 +197,16 @@ TEST(a_release_by_way_of_another_batond_wakes)
     }
 }
 
-TEST(an_expiry_wakes)
+TEST_ON_QUORUM(an_expiry_wakes)
 {
-    struct on_quorum *story = story_of(state);
     int64_t begun = clock_ms();
     answers(story->client, "POST /locks/ends?ttl=400ms", NULL, 201, NULL);
     answers_token(story->other, OTHER, "POST /locks/ends?wait=50s", NULL, 201, NULL);
     assert_true(clock_ms() - begun >= 399);
 }
 
-TEST(a_wait_ends_and_can_be_cancelled)
+TEST_ON_QUORUM(a_wait_ends_and_can_be_cancelled)
 {
-    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/waits", NULL, 201, NULL);
     int64_t begun = clock_ms();
     answers(story->client, "POST /locks/waits?wait=150ms", NULL, 409, "wait_timeout");
@@ -235,9 +223,8 @@ TEST(a_wait_ends_and_can_be_cancelled)
     comes_to_queue(story->client, "waits", 0);
 }
 
-TEST(hang_up_leaves_no_hold)
+TEST_ON_QUORUM(hang_up_leaves_no_hold)
 {
-    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
     struct parked *parked =
         parked_send_token(story->batond.port, OTHER, "POST /locks/gone?wait=50s&ttl=1h");
@@ -262,10 +249,9 @@ TEST(hang_up_leaves_no_hold)
     await_held(story, "gone", 0);
 }
 
-TEST(own_hold_is_watched)
+TEST_ON_QUORUM(own_hold_is_watched)
 {
     static const char WAITS[] = "a-token-that-waits-here-1";
-    struct on_quorum *story = story_of(state);
     int port = story->batond.port;
     answers_token(story->client, TOKEN, "POST /locks/own", NULL, 201, NULL);
     struct parked *wanted = parked_send_token(port, TOKEN, "GET /locks/own/events?wait=50s");
@@ -288,9 +274,8 @@ TEST(own_hold_is_watched)
     parked_close(ended);
 }
 
-TEST(a_change_is_reported)
+TEST_ON_QUORUM(a_change_is_reported)
 {
-    struct on_quorum *story = story_of(state);
     char request[100];
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/told");
     await_settled_at(&story->servers, "told");
@@ -311,9 +296,8 @@ TEST(a_change_is_reported)
 }
 
 /* The first request does not wait, so no member tells this batond of what comes between the two. */
-TEST(a_change_after_a_look_without_wait_is_reported)
+TEST_ON_QUORUM(a_change_after_a_look_without_wait_is_reported)
 {
-    struct on_quorum *story = story_of(state);
     char request[100];
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/between");
     await_settled_at(&story->servers, "between");
@@ -329,9 +313,8 @@ TEST(a_change_after_a_look_without_wait_is_reported)
     parked_close(parked);
 }
 
-TEST(a_connection_holds)
+TEST_ON_QUORUM(a_connection_holds)
 {
-    struct on_quorum *story = story_of(state);
     struct parked *parked = parked_send_token(story->batond.port, TOKEN,
                                               "POST /locks/stream?hold=connection&ttl=6s&wait=10s");
     assert_true(parked_receives(parked, "\"granted\"", PATIENCE_MS));
@@ -348,9 +331,8 @@ TEST(a_connection_holds)
 
 /* Members away */
 
-TEST(two_may_be_away)
+TEST_ON_QUORUM(two_may_be_away)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/before?ttl=60s");
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "before");
@@ -372,9 +354,8 @@ TEST(two_may_be_away)
 
 /* A member that grants it later than the others gives it a greater number, of which nobody has
  * heard. */
-TEST(release_reports_the_fence_of_the_grant)
+TEST_ON_QUORUM(release_reports_the_fence_of_the_grant)
 {
-    struct on_quorum *story = story_of(state);
     char token[TOKEN_TEXT];
     await_all(story);
     redis_process_freeze(&story->servers.members[3]);
@@ -393,9 +374,8 @@ TEST(release_reports_the_fence_of_the_grant)
 }
 
 /* No fence has a majority, and who is away might make one of them the fence. */
-TEST(token_at_two_batonds_at_once_gets_one_fence_while_two_are_away)
+TEST_ON_QUORUM(token_at_two_batonds_at_once_gets_one_fence_while_two_are_away)
 {
-    struct on_quorum *story = story_of(state);
     redis_process_kill(&story->servers.members[1]);
     redis_process_kill(&story->servers.members[3]);
     for (int i = 0; i < 40; i++) {
@@ -408,9 +388,8 @@ TEST(token_at_two_batonds_at_once_gets_one_fence_while_two_are_away)
     await_all(story);
 }
 
-TEST(three_away_is_503)
+TEST_ON_QUORUM(three_away_is_503)
 {
-    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
@@ -436,9 +415,8 @@ TEST(three_away_is_503)
 }
 
 /* Also behind others who wait, who stay in line. */
-TEST(waiter_that_comes_while_three_are_away_gets_503)
+TEST_ON_QUORUM(waiter_that_comes_while_three_are_away_gets_503)
 {
-    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
     struct parked *first =
         parked_send_token(story->batond.port, OTHER, "POST /locks/line?wait=50s");
@@ -461,9 +439,8 @@ TEST(waiter_that_comes_while_three_are_away_gets_503)
 }
 
 /* The member with the greatest number goes, and whoever comes later must know it all the same. */
-TEST(fences_grow_without_the_greatest)
+TEST_ON_QUORUM(fences_grow_without_the_greatest)
 {
-    struct on_quorum *story = story_of(state);
     int64_t last = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct redis_process *ahead = &story->servers.members[i % QUORUM_MEMBERS];
@@ -509,9 +486,8 @@ TEST(fences_grow_without_the_greatest)
 
 /* A member comes back empty: who repeats its request has the hold there again, but not after its
  * release. */
-TEST(repeat_restores_the_hold_at_an_emptied_member)
+TEST_ON_QUORUM(repeat_restores_the_hold_at_an_emptied_member)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/lost?ttl=60s");
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "lost");
@@ -528,9 +504,8 @@ TEST(repeat_restores_the_hold_at_an_emptied_member)
 }
 
 /* What fewer than a majority have is no hold: others may have had the lock since. */
-TEST(release_of_a_hold_that_a_majority_lost_is_refused)
+TEST_ON_QUORUM(release_of_a_hold_that_a_majority_lost_is_refused)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/few?ttl=60s");
     for (int i = 0; i < 3; i++)
         redis_process_forget(&story->servers.members[i]);
@@ -540,9 +515,8 @@ TEST(release_of_a_hold_that_a_majority_lost_is_refused)
     await_held(story, "few", 0);
 }
 
-TEST(hold_that_a_majority_lost_is_granted_anew)
+TEST_ON_QUORUM(hold_that_a_majority_lost_is_granted_anew)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/anew?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
         redis_process_forget(&story->servers.members[i]);
@@ -556,9 +530,8 @@ TEST(hold_that_a_majority_lost_is_granted_anew)
 }
 
 /* An owner is a label, which only a request that re-enters is let in by. */
-TEST(same_owner_is_refused_unless_it_reenters)
+TEST_ON_QUORUM(same_owner_is_refused_unless_it_reenters)
 {
-    struct on_quorum *story = story_of(state);
     static const char WAITS[] = "POST /locks/label?wait=50s&owner=me";
     answers_token(story->client, TOKEN, "POST /locks/label?ttl=60s&owner=me", NULL, 201, NULL);
     answers_token(story->other, OTHER, "POST /locks/label?owner=me", NULL, 409, "locked");
@@ -580,10 +553,9 @@ TEST(same_owner_is_refused_unless_it_reenters)
 }
 
 /* As a newcomer of that owner would be. */
-TEST(owner_that_is_granted_lets_its_waiters_in)
+TEST_ON_QUORUM(owner_that_is_granted_lets_its_waiters_in)
 {
     static const char *const ASKED[] = {"owner=me", "owner=you", "owner=me&reentrant"};
-    struct on_quorum *story = story_of(state);
     struct parked *waits[3];
     char request[100];
     answers_token(story->client, TOKEN, "POST /locks/own?ttl=60s", NULL, 201, NULL);
@@ -604,9 +576,8 @@ TEST(owner_that_is_granted_lets_its_waiters_in)
 }
 
 /* It lets nobody in, so its owner waits behind others. */
-TEST(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
+TEST_ON_QUORUM(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
 {
-    struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/behind?wait=50s&owner=me&reentrant";
     answers_token(story->client, TOKEN, "POST /locks/behind?owner=me&at_least=1h", NULL, 201, NULL);
     release_lock(story->client, TOKEN, "behind");
@@ -625,9 +596,8 @@ TEST(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
 }
 
 /* Of a token that is exclusive at some members and shared at others, a majority has neither. */
-TEST(modes_are_not_counted_together)
+TEST_ON_QUORUM(modes_are_not_counted_together)
 {
-    struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/modes?ttl=60s&owner=me&mode=shared";
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/modes?ttl=60s&owner=me");
     answers_token(story->client, TOKEN, AGAIN, NULL, 409, "token_in_use");
@@ -646,9 +616,8 @@ TEST(modes_are_not_counted_together)
 
 /* A release that not all members have heard is one, and a late duplicate of the request that it
  * ended does not get the lock. */
-TEST(released_token_is_refused_by_members_that_missed_it)
+TEST_ON_QUORUM(released_token_is_refused_by_members_that_missed_it)
 {
-    struct on_quorum *story = story_of(state);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/back?ttl=60s");
     redis_process_forget(&story->servers.members[3]);
     redis_process_forget(&story->servers.members[4]);
@@ -787,9 +756,8 @@ TEST(a_quarantine_is_ended_at_all_members)
     quorum_servers_stop(&servers);
 }
 
-TEST(the_same_server_twice_is_refused)
+TEST_ON_QUORUM(the_same_server_twice_is_refused)
 {
-    struct on_quorum *story = story_of(state);
     struct batond_process batond;
     char url[256];
     int port = story->servers.members[0].port;

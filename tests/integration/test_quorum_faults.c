@@ -75,9 +75,8 @@ static void settle_down(struct on_quorum *story)
     clock_sleep_ms(1500);
 }
 
-TEST_WITH(a_break_that_comes_late_spares_the_next, begin, on_quorum_stop)
+TEST_ON(struct on_quorum *story, a_break_that_comes_late_spares_the_next, begin, on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     char name[16];
     for (int i = 0; i < ROUNDS_MOST; i++) {
         snprintf(name, sizeof name, "broken-%d", i);
@@ -119,9 +118,8 @@ static bool renews_while_a_member_is_slow(struct on_quorum *story, const char *n
     return true;
 }
 
-TEST_WITH(a_renewal_that_comes_late_does_not_shorten, begin, on_quorum_stop)
+TEST_ON(struct on_quorum *story, a_renewal_that_comes_late_does_not_shorten, begin, on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     char name[16];
     for (int i = 0; i < ROUNDS_MOST; i++) {
         snprintf(name, sizeof name, "renewed-%d", i);
@@ -147,9 +145,8 @@ static void end_window(struct redis_process *redis)
 }
 
 /* A batond renews it for its client, however long ago that asked for it. */
-TEST_WITH(hold_of_a_connection_is_remembered, begin_careful, on_quorum_stop)
+TEST_ON(struct on_quorum *story, hold_of_a_connection_is_remembered, begin_careful, on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     struct parked *parked =
         parked_send_token(story->batond.port, TOKEN, "POST /locks/stream?hold=connection&ttl=6s");
     assert_true(parked_receives(parked, "\"granted\"", PATIENCE_MS));
@@ -180,9 +177,9 @@ static void await_one_quarantine(struct on_quorum *story, const char *server)
 }
 
 /* Whoever runs it is told that it is one server, and in the log, which one; the others grant. */
-TEST_WITH(a_member_that_grants_nothing_is_named, begin_careful, on_quorum_stop)
+TEST_ON(struct on_quorum *story, a_member_that_grants_nothing_is_named, begin_careful,
+        on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     struct redis_process *member = &story->servers.members[2];
     char server[64];
     answers(story->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
@@ -229,11 +226,10 @@ static int64_t version_reported(struct http_client *client)
 
 /* A version that one member alone knows is told to nobody: without it, the next would be told an
  * earlier one. */
-TEST_WITH(a_version_does_not_fall, begin, on_quorum_stop)
+TEST_ON(struct on_quorum *story, a_version_does_not_fall, begin, on_quorum_stop)
 {
     static const char *const REQUESTS[] = {"PUT /locks/seen?ttl=10m",
                                            "POST /locks/seen?mode=shared&ttl=10m"};
-    struct on_quorum *story = *state;
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/seen?mode=shared&ttl=10m");
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
         something_happens_at_the_first(story);
@@ -254,9 +250,9 @@ TEST_WITH(a_version_does_not_fall, begin, on_quorum_stop)
 }
 
 /* The address of a member leads to another one's server for a while: that has one vote only. */
-TEST_WITH(a_server_in_the_place_of_another_counts_once, begin, on_quorum_stop)
+TEST_ON(struct on_quorum *story, a_server_in_the_place_of_another_counts_once, begin,
+        on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     struct redis_process *members = story->servers.members;
     struct batond_process batond;
     struct wire_delay wire;

@@ -33,11 +33,10 @@ static int all_are_up(void **state)
 
 /* Of three shared holds a majority has the last, and each member where that is has another one that
  * ends first. */
-TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
 {
     static const char *const READERS[] = {"a-token-of-the-readers-01", "a-token-of-the-readers-02",
                                           "a-token-of-the-readers-03"};
-    struct on_quorum *story = *state;
     char request[80];
     for (int i = 0; i < 3; i++) {
         snprintf(request, sizeof request, "POST /locks/read?mode=shared&ttl=%ds", 40 + i);
@@ -115,9 +114,8 @@ enum { AWAY_MS = 100000 }; /* what is sent meanwhile never arrives */
 
 /* Two members have it for some seconds more, and three get it anew, of which two lose it again
  * before its fence is agreed on: then those seconds are all that a majority has. */
-TEST_WITH(reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
 {
-    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
     acquire_at_all(apart.client, &story->servers, TOKEN, "POST /locks/apart?ttl=20s");
@@ -162,10 +160,10 @@ static struct parked *send_until_held(struct on_quorum *story, struct apart *apa
 /* Two requests with a token were told of what it has at two members, and neither gets a majority.
  * Those two do not hear of that before they are back, and the second request was for a hold that
  * would have ended by then. */
-TEST_WITH(hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up,
+        NULL)
 {
     static const char TWICE[] = "a-token-that-comes-twice-2";
-    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 0, 1);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/long?ttl=60s");
@@ -193,9 +191,9 @@ TEST_WITH(hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up, NU
 
 /* Of one request, where those that have granted it go before they hear of that: for as
  * long as they are away they have it, and no longer. */
-TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, grant_of_a_minority_is_taken_back_when_it_returns, all_are_up,
+        NULL)
 {
-    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/gone?ttl=10m");
@@ -227,9 +225,8 @@ TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
 }
 
 /* Three have it shared, and two, who answer first, exclusive from before. */
-TEST_WITH(token_counts_for_what_a_majority_has_it_for, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, token_counts_for_what_a_majority_has_it_for, all_are_up, NULL)
 {
-    struct on_quorum *story = *state;
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/mixed?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
         redis_process_forget(&story->servers.members[i]);
@@ -278,10 +275,9 @@ static struct parked *watch_reported(struct on_quorum *story)
 }
 
 /* No member knows any more that batond watches the name, so none sends a message. */
-TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
+TEST_ON(struct on_quorum *story, change_without_any_message_reaches_watcher, all_are_up, NULL)
 {
     static const char SERVERS[] = "baton:{told}:servers";
-    struct on_quorum *story = *state;
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/told?ttl=10m");
     await_settled_at(&story->servers, "told");
     struct parked *watcher = watch_reported(story);

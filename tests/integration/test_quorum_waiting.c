@@ -75,9 +75,8 @@ static void *come(void *context)
 }
 
 /* Who waits at one worker is served in the order of arrival. */
-TEST(newcomers_do_not_pass_waiters)
+TEST_ON_QUORUM(newcomers_do_not_pass_waiters)
 {
-    struct on_quorum *story = *state;
     struct parked *parked[CROWD];
     char token[40];
     answers_token(story->client, TOKEN, "POST /locks/passed", NULL, 201, NULL);
@@ -111,9 +110,8 @@ TEST(newcomers_do_not_pass_waiters)
     assert_int_equal(newcomers.granted, 0);
 }
 
-TEST(a_place_is_resumed)
+TEST_ON_QUORUM(a_place_is_resumed)
 {
-    struct on_quorum *story = *state;
     char first_token[40], path[80];
     for (int i = 0; i < TIMES; i++) {
         token_of(i, first_token);
@@ -145,9 +143,8 @@ TEST(a_place_is_resumed)
     }
 }
 
-TEST(a_place_is_kept_for_no_longer)
+TEST_ON_QUORUM(a_place_is_kept_for_no_longer)
 {
-    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/brief", NULL, 201, NULL);
     answers_anew(story, "a-token-that-comes-too-late", "POST /locks/brief?wait=1ms&keep=300ms", 409,
                  "wait_timeout");
@@ -156,9 +153,8 @@ TEST(a_place_is_kept_for_no_longer)
 }
 
 /* Whoever has a hold already stands in front of all. */
-TEST(an_upgrade_comes_first)
+TEST_ON_QUORUM(an_upgrade_comes_first)
 {
-    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/upgrade?mode=shared&owner=me", NULL, 201,
                   NULL);
     answers_anew(story, "a-token-of-another-reader", "POST /locks/upgrade?mode=shared", 201, NULL);
@@ -177,9 +173,8 @@ TEST(an_upgrade_comes_first)
     comes_to_queue(story->client, "upgrade", 0);
 }
 
-TEST(upgrade_of_a_hold_that_has_ended_goes_back_to_its_place)
+TEST_ON_QUORUM(upgrade_of_a_hold_that_has_ended_goes_back_to_its_place)
 {
-    struct on_quorum *story = *state;
     const char *other = "a-token-of-another-reader-02", *next = "a-token-that-comes-first";
     answers_token(story->client, TOKEN, "POST /locks/back?mode=shared&owner=me", NULL, 201, NULL);
     answers_token(story->client, other, "POST /locks/back?mode=shared", NULL, 201, NULL);
@@ -377,9 +372,8 @@ static int asked(redisContext *monitor, struct redis_process *member)
 }
 
 /* Only the first at each worker asks, and those behind the one that is granted do not. */
-TEST_WITH(release_makes_one_request_a_worker, begin_workers, on_quorum_stop)
+TEST_ON(struct on_quorum *story, release_makes_one_request_a_worker, begin_workers, on_quorum_stop)
 {
-    struct on_quorum *story = *state;
     struct redis_process *member = &story->servers.members[0];
     struct parked *parked[CROWD];
     char token[40];

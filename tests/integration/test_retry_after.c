@@ -13,9 +13,8 @@ static void expect_retry_after(struct http_client *client, const char *request, 
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60000, 3600000);
 }
 
-TEST(retry_after_long_lease_is_ten_seconds)
+TEST_OF_CLIENT(retry_after_long_lease_is_ten_seconds)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/long?ttl=1h", NULL, 201, NULL);
     expect_retry_after(client, "POST /locks/long", NULL, "locked");
     assert_non_null(strstr(http_text(client, "detail"), "Wait for it with wait="));
@@ -28,9 +27,8 @@ TEST(retry_after_long_lease_is_ten_seconds)
     assert_string_equal(http_header(client, "Retry-After"), "10");
 }
 
-TEST(retry_after_short_lease_is_its_end)
+TEST_OF_CLIENT(retry_after_short_lease_is_its_end)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/short?ttl=9s", NULL, 201, NULL);
     if (http_call(client, "POST", "/locks/short", NULL) != 409)
         return; /* the machine stood still for 9 s */

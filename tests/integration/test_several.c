@@ -28,9 +28,8 @@ static bool comes_to_have_holds(struct http_client *client, const char *name, in
     return true;
 }
 
-TEST(all_are_held_under_one_token)
+TEST_OF_CLIENT(all_are_held_under_one_token)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     answers(client, "POST /locks?ttl=20s",
             "{\"names\": [\"all-c\", \"all-a\", \"all/b\"], \"owner\": \"me\", "
@@ -55,9 +54,8 @@ TEST(all_are_held_under_one_token)
 }
 
 /* POST /locks has no `keep`. */
-TEST(the_end_of_a_wait_for_all_does_not_advise_what_is_refused)
+TEST_OF_CLIENT(the_end_of_a_wait_for_all_does_not_advise_what_is_refused)
 {
-    struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     acquire_lock(client, "advice-a?ttl=10m", token);
     answers(client, "POST /locks?wait=1ms", "{\"names\": [\"advice-a\", \"advice-b\"]}", 409,
@@ -66,9 +64,8 @@ TEST(the_end_of_a_wait_for_all_does_not_advise_what_is_refused)
     release_lock(client, token, "advice-a");
 }
 
-TEST(all_are_waited_for)
+TEST_ON_SERVICE(all_are_waited_for)
 {
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char first[TOKEN_TEXT], second[TOKEN_TEXT];
     acquire_lock(client, "wait-a", first);
@@ -94,10 +91,9 @@ TEST(all_are_waited_for)
     parked_close(parked);
 }
 
-TEST(break_of_a_part_is_reported_and_gives_all_back)
+TEST_ON_SERVICE(break_of_a_part_is_reported_and_gives_all_back)
 {
     static const char BODY[] = "{\"names\": [\"part-a\", \"part-b\"]}";
-    struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT];
     acquire_lock(client, "part-b", token);
@@ -116,9 +112,8 @@ TEST(break_of_a_part_is_reported_and_gives_all_back)
 }
 
 /* The client has gone before it can be told. */
-TEST(hang_up_gives_all_locks_back)
+TEST_ON_SERVICE(hang_up_gives_all_locks_back)
 {
-    struct service *service = service_of(state);
     char body[100], name[40];
     for (int i = 0; i < LEAVERS; i++) {
         snprintf(body, sizeof body, "{\"names\": [\"left-%d\", \"left-%d-b\"]}", i, i);
@@ -132,9 +127,8 @@ TEST(hang_up_gives_all_locks_back)
     }
 }
 
-TEST(all_are_renewed)
+TEST_OF_CLIENT(all_are_renewed)
 {
-    struct http_client *client = service_of(state)->client;
     answers_with(client, HEADER, "POST /locks?ttl=5s", "{\"names\": [\"renew-a\", \"renew-b\"]}",
                  201, NULL);
     answers_with(client, HEADER, "PUT /locks?ttl=1m", "{\"names\": [\"renew-b\", \"renew-a\"]}",
@@ -162,11 +156,10 @@ TEST(all_are_renewed)
     assert_non_null(strstr(http_text(client, "detail"), "The hold of renew-a was broken "));
 }
 
-TEST(all_are_released)
+TEST_OF_CLIENT(all_are_released)
 {
     static const char BODY[] =
         "{\"token\": \"a-token-for-several-0001\", \"names\": [\"free-b\", \"free-a\"]}";
-    struct http_client *client = service_of(state)->client;
     answers(client, "POST /locks", BODY, 201, NULL);
     int64_t fence = member_integer(client, "locks.1.fence");
     for (int i = 0; i < 2; i++) {
@@ -189,7 +182,7 @@ TEST(all_are_released)
     assert_int_equal(hold_count(client, "free-c"), 0);
 }
 
-TEST(missing_parameter_is_named)
+TEST_OF_CLIENT(missing_parameter_is_named)
 {
     static const struct {
         const char *request, *header, *body, *parameter;
@@ -201,7 +194,6 @@ TEST(missing_parameter_is_named)
         {"DELETE /locks", NULL, "{\"names\": [\"a\"]}", "token"},
         {"DELETE /locks?force=true", NULL, "{\"names\": [\"a\"]}", "force"},
     };
-    struct http_client *client = service_of(state)->client;
     for (size_t i = 0; i < sizeof MISSING / sizeof *MISSING; i++) {
         answers_with(client, MISSING[i].header, MISSING[i].request, MISSING[i].body, 400,
                      "invalid_parameter");

@@ -67,9 +67,8 @@ static void is_line(const char *request, const char *body, const char *pattern)
     regfree(&compiled);
 }
 
-TEST(every_operation_of_locks_answers_with_a_line)
+TEST_OF_CLIENT(every_operation_of_locks_answers_with_a_line)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
         char method[16];
         const char *path = strchr(ROWS[i].request, ' ') + 1;
@@ -85,10 +84,9 @@ TEST(every_operation_of_locks_answers_with_a_line)
     }
 }
 
-TEST(list_says_what_its_page_lacks)
+TEST_OF_CLIENT(list_says_what_its_page_lacks)
 {
     static const char PREFIX[] = "more-";
-    struct http_client *client = ((struct service *)*state)->client;
     char request[64];
     for (int i = 0; i < 3; i++) {
         snprintf(request, sizeof request, "POST /locks/%s%d", PREFIX, i);
@@ -99,17 +97,15 @@ TEST(list_says_what_its_page_lacks)
     assert_non_null(strstr(client->reply.body, "(more with cursor="));
 }
 
-TEST(invisible_characters_of_owner_are_escaped)
+TEST_OF_CLIENT(invisible_characters_of_owner_are_escaped)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/odd", "{\"owner\": \"a\\u202eb\"}", 201, NULL);
     answers_with(client, "Accept: text/plain", "GET /locks/odd", NULL, 200, NULL);
     assert_int_equal(strncmp(client->reply.body, "held by a\\u202eb for ", 21), 0);
 }
 
-TEST(other_paths_answer_in_json)
+TEST_OF_CLIENT(other_paths_answer_in_json)
 {
-    struct http_client *client = ((struct service *)*state)->client;
     answers_with(client, "Accept: text/plain", "GET /events?limit=x", NULL, 400,
                  "invalid_parameter");
     answers_with(client, "Accept: text/plain", "GET /lockss", NULL, 404, "not_found");

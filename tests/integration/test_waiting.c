@@ -56,9 +56,8 @@ static void still_waits(struct service *service, struct parked *parked, const ch
     assert_true(parked_waits(parked, 0));
 }
 
-TEST(a_release_hands_the_lock_over)
+TEST_ON_SERVICE(a_release_hands_the_lock_over)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "release", token);
     int64_t fence = http_integer(service->client, "fence");
@@ -100,12 +99,11 @@ static void shows_waiters(struct http_client *client, const char *query, int cou
 }
 
 /* A newcomer of that owner would be let in, too. */
-TEST(owner_that_is_granted_lets_its_waiters_in)
+TEST_ON_SERVICE(owner_that_is_granted_lets_its_waiters_in)
 {
     static const char *const ASKED[] = {"own?wait=50s&owner=me", "own?wait=50s&owner=you",
                                         "own?wait=50s&owner=me&reentrant=true"};
     static const char *const TOKENS[] = {TOKEN, OTHER, "a-token-that-waits-0003"};
-    struct service *service = service_of(state);
     struct parked *waits[3];
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "own", token);
@@ -123,9 +121,8 @@ TEST(owner_that_is_granted_lets_its_waiters_in)
     release_lock(service->client, OTHER, "own");
 }
 
-TEST(as_many_of_those_who_wait_are_shown_as_are_asked_for)
+TEST_ON_SERVICE(as_many_of_those_who_wait_are_shown_as_are_asked_for)
 {
-    struct service *service = service_of(state);
     char request[96];
     answers(service->client, "POST /locks/long-line", NULL, 201, NULL);
     for (int i = 0; i < LONG_LINE; i++) {
@@ -141,9 +138,8 @@ TEST(as_many_of_those_who_wait_are_shown_as_are_asked_for)
     answers(service->client, "GET /locks/long-line?waiters=0", NULL, 400, "invalid_parameter");
 }
 
-TEST(a_wait_ends)
+TEST_ON_SERVICE(a_wait_ends)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "ends?ttl=10m&owner=me", token);
     int64_t begun = clock_ms();
@@ -164,9 +160,8 @@ TEST(a_wait_ends)
     answers_token(service->client, TOKEN, "POST /locks/ends", NULL, 201, NULL);
 }
 
-TEST(a_token_that_was_made_is_reported_at_the_end)
+TEST_ON_SERVICE(a_token_that_was_made_is_reported_at_the_end)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT], made[TOKEN_TEXT];
     acquire_lock(service->client, "made", token);
     answers(service->client, "POST /locks/made?wait=1ms&keep=30s", NULL, 409, "wait_timeout");
@@ -178,9 +173,8 @@ TEST(a_token_that_was_made_is_reported_at_the_end)
 
 /* The release and the hang-up may come in any order, or the grant between them. If the grant was on
  * its way to the client already, its TTL has to end. */
-TEST(a_grant_to_a_client_that_goes_is_handed_on)
+TEST_ON_SERVICE(a_grant_to_a_client_that_goes_is_handed_on)
 {
-    struct service *service = service_of(state);
     for (int round = 0; round < 6; round++) {
         char name[40], query[60], token[TOKEN_TEXT], first_token[60], second_token[60];
         snprintf(name, sizeof name, "going-%d", round);
@@ -200,9 +194,8 @@ TEST(a_grant_to_a_client_that_goes_is_handed_on)
     }
 }
 
-TEST(a_hang_up_keeps_the_place_where_that_was_asked_for)
+TEST_ON_SERVICE(a_hang_up_keeps_the_place_where_that_was_asked_for)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "returns", token);
     struct parked *first = wait_as(service, TOKEN, "returns?wait=20s&keep=30s", 1);
@@ -220,10 +213,9 @@ TEST(a_hang_up_keeps_the_place_where_that_was_asked_for)
 }
 
 /* A loop that sends what is left of its wait ends with nothing left. */
-TEST(last_request_of_a_wait_may_keep_its_place)
+TEST_ON_SERVICE(last_request_of_a_wait_may_keep_its_place)
 {
     static const char ASKED[] = "POST /locks/hasty?wait=0&keep=30s";
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "hasty", token);
     answers_token(service->client, OTHER, ASKED, NULL, 409, "locked");
@@ -238,9 +230,8 @@ TEST(last_request_of_a_wait_may_keep_its_place)
     release_lock(service->client, TOKEN, "hasty");
 }
 
-TEST(waiter_learns_its_position)
+TEST_ON_SERVICE(waiter_learns_its_position)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "placed", token);
     struct parked *first = wait_as(service, OTHER, "placed?wait=20s", 1);
@@ -263,9 +254,8 @@ TEST(waiter_learns_its_position)
     release_lock(service->client, TOKEN, "placed");
 }
 
-TEST(a_wait_can_be_cancelled)
+TEST_ON_SERVICE(a_wait_can_be_cancelled)
 {
-    struct service *service = service_of(state);
     char token[TOKEN_TEXT];
     acquire_lock(service->client, "cancel", token);
     struct parked *waiter = wait_as(service, TOKEN, "cancel?wait=20s", 1);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-TEST(reply_has_a_request_id)
+TEST_OF_CLIENT(reply_has_a_request_id)
 {
     static const char *const REQUESTS[] = {
         "POST /locks/id",    "POST /locks/id", "PUT /locks/id",
@@ -13,7 +13,6 @@ TEST(reply_has_a_request_id)
         "GET /livez",        "GET /readyz",    "GET /metrics",
         "GET /openapi.yaml", "GET /nothing",   "BREW /locks/id",
         "GET /locks/%00"};
-    struct http_client *client = service_client(state);
     char last[80] = "";
     for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
         char method[8];
@@ -33,10 +32,9 @@ TEST(reply_has_a_request_id)
     }
 }
 
-TEST(malformed_request_id_is_replaced)
+TEST_OF_CLIENT(malformed_request_id_is_replaced)
 {
     static const char *const IDS[] = {"a b", "a,b", "a/b", "\"a\"", "\xc3\xa4", "a;b", ""};
-    struct http_client *client = service_client(state);
     char header[128], longest[65], too_long[66];
     for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
         snprintf(header, sizeof header, "X-Request-Id: %s", IDS[i]);

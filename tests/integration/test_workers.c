@@ -120,10 +120,9 @@ TEST(clients_get_their_own_replies)
         assert_int_equal(actors[i].failures, 0);
 }
 
-TEST(many_connections_stay_open_side_by_side)
+TEST_ON_SERVICE(many_connections_stay_open_side_by_side)
 {
     enum { COUNT = 300 };
-    const struct service *service = *state;
     static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
     int fds[COUNT];
     char reply[1024];

@@ -6,9 +6,8 @@
 
 enum { LEAST_MS = 1000, MOST_MS = 6000 };
 
-TEST_WITH(one_that_is_stuck_is_not_waited_for, service_start, service_stop)
+TEST_ON(struct service *service, one_that_is_stuck_is_not_waited_for, service_start, service_stop)
 {
-    struct service *service = *state;
     struct batond_process check;
     const char *const arguments[] = {"--check", "--listen", service->batond.url + strlen("http://"),
                                      NULL};

@@ -12,9 +12,8 @@ enum {
 };
 
 /* Whichever primary serves the name. */
-TEST(a_waiter_at_another_batond_is_woken_at_once)
+TEST_ON_CLUSTER(a_waiter_at_another_batond_is_woken_at_once)
 {
-    struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     int64_t took[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
@@ -31,10 +30,9 @@ TEST(a_waiter_at_another_batond_is_woken_at_once)
     assert_in_range(took[ROUNDS - 1], 0, SECOND_MS); /* a message that is lost takes longer */
 }
 
-TEST(an_expiry_hands_over_at_once)
+TEST_ON_CLUSTER(an_expiry_hands_over_at_once)
 {
     enum { TTL_MS = 300 };
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     int64_t took[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
@@ -52,9 +50,8 @@ TEST(an_expiry_hands_over_at_once)
 }
 
 /* Also if another name, whose primary has not been away, would have been asked about before. */
-TEST(a_waiter_asks_again_as_soon_as_its_primary_is_back)
+TEST_ON_CLUSTER(a_waiter_asks_again_as_soon_as_its_primary_is_back)
 {
-    struct on_cluster *all = *state;
     char name[2][ON_CLUSTER_NAME], token[2][TOKEN_TEXT];
     struct parked *waiter[2];
     for (int i = 0; i < 2; i++) {
@@ -71,9 +68,8 @@ TEST(a_waiter_asks_again_as_soon_as_its_primary_is_back)
 }
 
 /* A lost message costs half a lease. */
-TEST(a_waiter_is_served_within_half_a_lease_though_messages_are_lost)
+TEST_ON_CLUSTER(a_waiter_is_served_within_half_a_lease_though_messages_are_lost)
 {
-    struct on_cluster *all = *state;
     char name[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], token[CLUSTERED_PRIMARIES][TOKEN_TEXT];
     struct parked *waiter[CLUSTERED_PRIMARIES];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
@@ -95,9 +91,8 @@ TEST(a_waiter_is_served_within_half_a_lease_though_messages_are_lost)
     }
 }
 
-TEST(without_its_primary_a_name_is_503_within_a_second)
+TEST_ON_CLUSTER(without_its_primary_a_name_is_503_within_a_second)
 {
-    struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
     on_cluster_name(all, 1, "gone-", 0, name);
     clustered_freeze(&all->clustered, 1);

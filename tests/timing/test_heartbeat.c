@@ -82,10 +82,9 @@ static void held_is_whole(struct held *held, struct http_client *client)
     assert_int_equal(member_integer(client, "version"), member_integer(client, "holders.0.fence"));
 }
 
-TEST(connection_hold_outlasts_two_minutes_behind_proxies)
+TEST_ON_SERVICE(connection_hold_outlasts_two_minutes_behind_proxies)
 {
     static const char *const NAMES[FRONTS] = {"haproxy", "nginx", "plain-nginx"};
-    struct service *service = *state;
     struct front fronts[FRONTS];
     struct held all[STREAMS] = {0};
     for (int i = 0; i < FRONTS; i++)
@@ -104,11 +103,10 @@ TEST(connection_hold_outlasts_two_minutes_behind_proxies)
 }
 
 /* Redis is there and does not answer: what is left of the hold is told all the same, and falls. */
-TEST(heartbeats_go_on_while_redis_is_away)
+TEST_ON_SERVICE(heartbeats_go_on_while_redis_is_away)
 {
     enum { ROUNDS = 3 };
     static const char HEARTBEAT[] = "{\"event\":\"heartbeat\"", LEFT[] = "\"ttl_ms\":";
-    struct service *service = *state;
     struct held held = {0};
     int64_t ttl_ms = 3600000;
     held_open(&held, service->batond.port, "away", "1h");

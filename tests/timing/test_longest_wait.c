@@ -5,9 +5,8 @@
 
 enum { FRONTS = 3, LONGEST_MS = 50000, LATE_MS = 5000 };
 
-TEST(longest_wait_is_answered_behind_proxies)
+TEST_ON_SERVICE(longest_wait_is_answered_behind_proxies)
 {
-    struct service *service = *state;
     struct front fronts[FRONTS];
     struct parked *waiters[FRONTS];
     answers(service->client, "POST /locks/taken?ttl=10m", NULL, 201, NULL);

@@ -11,9 +11,9 @@ static int64_t scrape(struct http_client *client)
     return clock_ms() - begun;
 }
 
-TEST_WITH(a_scrape_waits_for_redis_as_long_as_any_call, service_start, service_stop)
+TEST_ON(struct service *service, a_scrape_waits_for_redis_as_long_as_any_call, service_start,
+        service_stop)
 {
-    struct service *service = *state;
     answers(service->client, "POST /locks/a", NULL, 201, NULL);
     scrape(service->client);
     clock_sleep_ms(COUNTS_AGAIN_MS);

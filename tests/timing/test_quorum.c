@@ -14,9 +14,8 @@ static int begin(void **state)
     return on_quorum_start(state, 2, LIST("--workers=1"));
 }
 
-TEST(a_release_at_another_batond_wakes_at_once)
+TEST_ON_QUORUM(a_release_at_another_batond_wakes_at_once)
 {
-    struct on_quorum *story = *state;
     int64_t took[ROUNDS];
     char path[80], token[40];
     for (int i = 0; i < ROUNDS; i++) {
@@ -38,9 +37,8 @@ TEST(a_release_at_another_batond_wakes_at_once)
     assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
 }
 
-TEST(broken_hold_of_connection_is_reported_at_once)
+TEST_ON_QUORUM(broken_hold_of_connection_is_reported_at_once)
 {
-    struct on_quorum *story = *state;
     int64_t took[ROUNDS];
     char path[80];
     for (int i = 0; i < ROUNDS; i++) {
@@ -57,12 +55,11 @@ TEST(broken_hold_of_connection_is_reported_at_once)
     assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
 }
 
-TEST(three_away_is_503_within_a_second)
+TEST_ON_QUORUM(three_away_is_503_within_a_second)
 {
     static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
                                            "PUT /locks/three", "DELETE /locks/nobodys",
                                            "GET /locks/three", "GET /readyz"};
-    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
