@@ -43,8 +43,3 @@ int64_t clock_theirs(const struct redis_clock *clock, int64_t moment)
 {
     return moment + clock->high;
 }
-
-int64_t clock_ours(const struct redis_clock *clock, int64_t time)
-{
-    return time - clock->low;
-}

@@ -38,7 +38,4 @@ enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t a
 /* The latest time that Redis' clock may show at our `moment`. */
 int64_t clock_theirs(const struct redis_clock *clock, int64_t moment);
 
-/* Our latest moment at which Redis' clock may show `time`. */
-int64_t clock_ours(const struct redis_clock *clock, int64_t time);
-
 #endif

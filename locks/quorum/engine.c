@@ -71,11 +71,6 @@ static void quorum_engine_serve(struct locks *locks, unsigned member)
     quorum_check_awaited_names(locks);
 }
 
-static void quorum_engine_listening(struct locks *locks)
-{
-    quorum_check_awaited_names(locks);
-}
-
 /* Takes the number in front of the key: -1 if there is none. */
 static int64_t take_number(struct slice *rest)
 {
@@ -110,11 +105,6 @@ static void quorum_engine_message(struct locks *locks, unsigned member, struct s
             awaited_name_plan_round(awaited, number + 1);
         awaited_name_plan_read(awaited, number + 1);
     }
-}
-
-static void quorum_engine_try_again(struct locks *locks)
-{
-    redeliveries_send(locks);
 }
 
 static void quorum_engine_drain(struct locks *locks)
@@ -155,13 +145,13 @@ const struct engine engine_quorum = {
     .inspect = quorum_inspect,
     .watch = quorum_watch,
     .ready = quorum_ready,
-    .try_again = quorum_engine_try_again,
+    .try_again = redeliveries_send,
     .are_settled = quorum_engine_is_settled,
     .drain = quorum_engine_drain,
     .serve = quorum_engine_serve,
     .replaced = quorum_engine_replaced,
     .moved = quorum_engine_moved,
-    .listening = quorum_engine_listening,
+    .listening = quorum_check_awaited_names,
     .message = quorum_engine_message,
     .open = quorum_engine_open,
     .close = quorum_engine_close,

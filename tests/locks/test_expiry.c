@@ -167,8 +167,6 @@ TEST_IN_FIXTURE(unclaimed_grant_is_not_reported)
     locks_abandon(waiter);
 }
 
-/* Nobody asks for the name again. */
-
 /* That so many are told of in all. */
 static void await_reported(struct locks_fixture *fixture, int count)
 {

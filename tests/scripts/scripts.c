@@ -58,8 +58,9 @@ void scripts_reset(struct scripts *scripts)
     scripts->unwatched = false;
     scripts->clock_us = 0;
     scripts->cut_at = 0;
-    scripts->was_cut = false;
-    scripts->keys_were_lost = false;
+    scripts->was_cut = scripts->is_impatient = scripts->keys_were_lost = false;
+    scripts->list_owner = NULL;
+    scripts->list_held_ms = 0;
 }
 
 void scripts_reset_with_own_clock(struct scripts *scripts)

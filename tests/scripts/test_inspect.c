@@ -288,7 +288,6 @@ TEST_WITH_CLOCK(every_held_name_is_listed)
         }
 }
 
-/* They take Redis five times as long as plain ones, and all else waits meanwhile. */
 /* How many locks a listing by owner and time shows, and the owner of the first hold shown. */
 static size_t list_by(struct scripts *scripts, const char *owner, int64_t held_ms, char *ret_first)
 {
