@@ -7,7 +7,7 @@
 #include "redis/node/shards.h"
 
 /* A node that redirects a call has not run it. So the router sends the call again, until
- * `timeout_ms` after it was made, and a redirect never makes it run twice.
+ * the timeout of the URL has passed since it was made, and a redirect never makes it run twice.
  * - MOVED: the router notes the slot's new owner and sends the call there.
  * - ASK: the router sends this one call to the other node.
  * - TRYAGAIN: the slot is moving, and neither node has all keys of the name: the router sends

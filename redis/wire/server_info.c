@@ -29,6 +29,12 @@ static void server_info_read_valkey_version(struct server_info *info, struct sli
         server_info_read_version(info, value);
 }
 
+/* Anything but 0 counts: a server that may be loading has not all of its data. */
+static void server_info_read_loading(struct server_info *info, struct slice value)
+{
+    info->loading = !slice_equals(value, "0");
+}
+
 static void server_info_read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
@@ -63,7 +69,7 @@ static const struct field {
 } FIELDS[] = {
     {"redis_version", .read = server_info_read_version},
     {"valkey_version", .read = server_info_read_valkey_version},
-    {"loading", FLAG(loading, "1")},
+    {"loading", .read = server_info_read_loading},
     {"redis_mode", FLAG(sentinel, "sentinel")},
     {"redis_mode", FLAG(clustered, "cluster")},
     {"server_mode", FLAG(sentinel, "sentinel")}, /* the name that Valkey uses */

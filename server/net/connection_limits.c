@@ -72,8 +72,8 @@ static struct slice bytes_of(const struct ip *ip)
 }
 
 /* Adds the address if it is not there. */
-static struct source_address *connection_limits_find(struct connection_limits *limits,
-                                                     const struct ip *ip)
+static struct source_address *connection_limits_address(struct connection_limits *limits,
+                                                        const struct ip *ip)
 {
     struct source_address *address = tree_find(&limits->addresses, bytes_of(ip));
     if (address)
@@ -96,7 +96,7 @@ bool connection_limits_enter(struct connection_limits *limits, const struct sock
     if (!ip_is_mapped(&ip))
         memset(ip.bytes + IPV6_COUNTED_BYTES, 0, IP_BYTES - IPV6_COUNTED_BYTES);
     pthread_mutex_lock(&limits->mutex);
-    struct source_address *address = connection_limits_find(limits, &ip);
+    struct source_address *address = connection_limits_address(limits, &ip);
     bool admitted = address->connections < limits->most_each;
     if (admitted) {
         address->connections++;

@@ -246,7 +246,7 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
 /* The steps are in their order: each may use the results of earlier ones. */
 int prepare_read(struct process *process, struct failure *failure)
 {
-    static int (*const STEPS[])(struct process * process, struct failure * failure) = {
+    static int (*const STEPS[])(struct process *, struct failure *) = {
         prepare_warn_of_variables, prepare_read_listener,  prepare_read_admin_listener,
         prepare_check_exposure,    readings_of_principals, prepare_limits,
         readings_of_https,         prepare_read_redis_url,
