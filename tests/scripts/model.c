@@ -452,8 +452,8 @@ static void settle(struct model *model, int64_t now)
 {
     model->messages.count = 0;
     model->expired_count = 0;
-    if (!model->known)
-        model->version = now - now % model->retention_us;
+    if (!model->known) /* nobody watches it who could have to hear of the floor */
+        model->version = max(now - now % model->retention_us, model->numbers.floor);
     model->version_before = model->version;
     model->version = max(model->version, model->numbers.floor); /* later ones may be lost */
     model->was_wanted = count_waiting(model) > 0;
