@@ -184,6 +184,7 @@ static void assert_no_more(struct locks_fixture *fixture, int count)
     assert_string_equal(fixture->here.expired.name, "later");
 }
 
+/* Nobody asks for the name again, here and below. */
 TEST_IN_FIXTURE(batond_that_granted_notices_the_expiry)
 {
     fixture_lock(&fixture->here, "n", "token", TTL_MS);

@@ -401,8 +401,7 @@ static bool is_to_load(void *fake)
     return atomic_load(&((struct fake_redis *)fake)->loads) > 0;
 }
 
-/* Calls on a server that never says whether it has the library: the second is held back behind it.
- */
+/* On a server that never says whether it has the library: the second call is held back. */
 static void call_while_it_loads(struct fake_redis *fake, struct store_fixture *store,
                                 struct outcome *missed, struct outcome *held)
 {

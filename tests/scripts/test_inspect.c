@@ -331,6 +331,7 @@ TEST_WITH_CLOCK(list_by_owner_and_time_shows_the_holds_that_fit)
     assert_int_equal(list_by(scripts, "", 5000, NULL), 0);
 }
 
+/* They take Redis five times as long as plain ones, and all else waits meanwhile. */
 TEST_WITH_CLOCK(a_page_of_names_with_queues_ends_early)
 {
     int seen[LOCKS] = {0};

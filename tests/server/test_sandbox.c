@@ -122,6 +122,10 @@ TEST(calls_that_serving_does_not_need_end_the_process)
         {"listen", SYS_listen, {0, 1}},
         {"openat", SYS_openat, {AT_FDCWD, file, O_WRONLY}},
         {"openat", SYS_openat, {AT_FDCWD, file, O_RDONLY | O_CREAT, 0600}},
+#ifdef SYS_unlink /* newer architectures have the two below alone */
+        {"unlink", SYS_unlink, {file}},
+        {"chmod", SYS_chmod, {file, 0777}},
+#endif
         {"unlinkat", SYS_unlinkat, {AT_FDCWD, file}},
         {"fchmodat", SYS_fchmodat, {AT_FDCWD, file, 0777}},
         {"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, private, -1}},

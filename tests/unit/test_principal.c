@@ -230,6 +230,13 @@ TEST(a_digest_is_compared_as_a_whole)
         other.bytes[i] ^= 1;
     }
     assert_int_equal(digest_parse((struct slice){hex, 63}, &other), -EINVAL);
+    for (const char *wrong = "g G:- \t\n"; *wrong; wrong++)
+        for (size_t i = 0; i < DIGEST_HEX_LENGTH; i++) {
+            char text[DIGEST_HEX_LENGTH + 1];
+            memcpy(text, hex, sizeof text);
+            text[i] = *wrong;
+            assert_int_equal(digest_parse(slice_of(text), &other), -EINVAL);
+        }
 }
 
 /* RFC 4648, section 10, and what is no base64. */

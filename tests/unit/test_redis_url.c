@@ -13,10 +13,14 @@ static void assert_same(const char *left, const char *right)
         assert_true(!left && !right);
 }
 
+#define NODES(...)                                                                                 \
+    .nodes = (struct redis_node[]){__VA_ARGS__},                                                   \
+    .node_count = LENGTH(((struct redis_node[]){__VA_ARGS__}))
+
 static const struct good {
     const char *text;
     struct redis_url url;
-    const char *described; /* with all nodes */
+    const char *described;
 } GOOD[] = {
     {"redis://h", {.host = "h", .port = 6379}, "redis://h:6379/0"},
     {"redis://h/", {.host = "h", .port = 6379}, "redis://h:6379/0"},
@@ -61,14 +65,17 @@ static const struct good {
      {.host = "h", .port = 6380, .database = 1, .password = "secret", .tls = true},
      "rediss://h:6380/1"},
     {"redis+sentinel://h/m",
-     {.kind = REDIS_WATCHED, .node_count = 1, .master = "m", .port = 6379},
+     {.kind = REDIS_WATCHED, NODES({"h", 26379}), .master = "m", .port = 6379},
      "redis+sentinel://h:26379/m/0"},
     {"REDIS+Sentinel://a,b:1,c:2/my-Master_1.x/",
-     {.kind = REDIS_WATCHED, .node_count = 3, .master = "my-Master_1.x", .port = 6379},
+     {.kind = REDIS_WATCHED,
+      NODES({"a", 26379}, {"b", 1}, {"c", 2}),
+      .master = "my-Master_1.x",
+      .port = 6379},
      "redis+sentinel://a:26379,b:1,c:2/my-Master_1.x/0"},
     {"redis+sentinel://me:p%2Cw@[::1]:26380,[fe80::1]/m/3",
      {.kind = REDIS_WATCHED,
-      .node_count = 2,
+      NODES({"::1", 26380}, {"fe80::1", 26379}),
       .master = "m",
       .port = 6379,
       .database = 3,
@@ -76,22 +83,30 @@ static const struct good {
       .password = "p,w"},
      "redis+sentinel://[::1]:26380,[fe80::1]:26379/m/3"},
     {"redis+sentinel://:a,b@h@i:5,j/m",
-     {.kind = REDIS_WATCHED, .node_count = 2, .master = "m", .port = 6379, .password = "a,b@h"},
+     {.kind = REDIS_WATCHED,
+      NODES({"i", 5}, {"j", 26379}),
+      .master = "m",
+      .port = 6379,
+      .password = "a,b@h"},
      "redis+sentinel://i:5,j:26379/m/0"},
     {"rediss+sentinel://:secret@h/m",
      {.kind = REDIS_WATCHED,
-      .node_count = 1,
+      NODES({"h", 26379}),
       .master = "m",
       .port = 6379,
       .password = "secret",
       .tls = true},
      "rediss+sentinel://h:26379/m/0"},
     {"redis+cluster://me:p%40@a,[::1]:7000,c:1/0",
-     {.kind = REDIS_CLUSTER, .node_count = 3, .port = 6379, .user = "me", .password = "p@"},
+     {.kind = REDIS_CLUSTER,
+      NODES({"a", 6379}, {"::1", 7000}, {"c", 1}),
+      .port = 6379,
+      .user = "me",
+      .password = "p@"},
      "redis+cluster://a:6379,[::1]:7000,c:1"},
     {"redis+quorum://me:pw@a,b:1,[::1]/2",
      {.kind = REDIS_QUORUM,
-      .node_count = 3,
+      NODES({"a", 6379}, {"b", 1}, {"::1", 6379}),
       .port = 6379,
       .database = 2,
       .user = "me",
@@ -146,6 +161,10 @@ static void assert_alike(const struct redis_url *url, const struct redis_url *ex
     assert_same(url->password, expected->password);
     assert_int_equal(url->port, expected->port);
     assert_int_equal(url->node_count, expected->node_count);
+    for (size_t i = 0; i < url->node_count; i++) {
+        assert_string_equal(url->nodes[i].host, expected->nodes[i].host);
+        assert_int_equal(url->nodes[i].port, expected->nodes[i].port);
+    }
     assert_int_equal(url->database, expected->database);
     assert_int_equal(url->tls, expected->tls);
 }
