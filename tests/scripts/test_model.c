@@ -449,10 +449,10 @@ static void step_acquire(struct run *run)
         acquiring.permits = 2 + seed_draw(&run->random, (uint32_t)acquiring.limit - 1);
     if (!chance(run, 10))
         ask_as_before(run, &acquiring, owner);
-    if (chance(run, 10)) { /* no request without an owner re-enters */
+    if (chance(run, 10))
         acquiring.owner = MADE "A";
+    if (acquiring.owner[0] == MADE[0]) /* no request without an owner re-enters */
         acquiring.reenters = false;
-    }
     if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);
