@@ -236,7 +236,9 @@ const char *store_shard_place(const struct store *store, unsigned shard)
 
 const struct store_peer *store_peer(const struct store *store, unsigned shard)
 {
-    return node_peer(store_node(store, shard));
+    static const struct store_peer NONE;
+    const struct node *node = shards_at(&store->shards, shard);
+    return node ? node_peer(node) : &NONE;
 }
 
 /* Messages and changed keys */

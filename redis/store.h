@@ -51,7 +51,8 @@ void store_eval(struct store *store, const struct script_call *call);
 /* How many shards there have been so far. The number may grow. */
 unsigned store_shard_count(const struct store *store);
 
-/* The shard that serves the key now. It may be down. */
+/* The shard that serves the key now. It may be down. No shard has the number that a Cluster returns
+ * while nobody serves the key's slot. */
 unsigned store_shard(const struct store *store, struct slice key);
 
 /* Whether the shard serves any keys at all now. */
@@ -89,8 +90,8 @@ void store_eval_first(struct store *store, unsigned shard, const struct script_c
 void store_delete_library(struct store *store, unsigned shard, struct slice name);
 
 /* Valid until the loop goes on. */
-const char *store_shard_place(const struct store *store, unsigned shard); /* as store_place */
-const struct store_peer *store_peer(const struct store *store, unsigned shard);
+const char *store_shard_place(const struct store *store, unsigned shard);       /* as store_place */
+const struct store_peer *store_peer(const struct store *store, unsigned shard); /* never NULL */
 
 /* Subscribes to `channel` on a connection of its own, and again after each loss; `listening`
  * reports it. Call this once, from the loop's thread, before anything is published there. A PING

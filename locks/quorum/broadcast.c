@@ -57,7 +57,7 @@ void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
         .kind = kind, .broadcasts = broadcasts, .locks = locks, .sent = uv_hrtime()};
     broadcast->key_length = key.length;
     memcpy(broadcast->key, key.bytes, key.length);
-    broadcast->due = uv_now(locks->loop) + store_timeout_ms(locks->store) / 2;
+    broadcast->due = broadcast->sent / NS_PER_MS + store_timeout_ms(locks->store) / 2;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         broadcast->members[i].broadcast = broadcast;
     TAILQ_INSERT_TAIL(&broadcasts->undecided, broadcast, others);

@@ -199,11 +199,9 @@ static struct call *router_new_call(struct router *router, const struct script_c
                                     size_t key_count, unsigned slot)
 {
     struct call *call = call_new_script(script_call, key_count);
-    call->routing = (struct routing){.serial = router->serial++,
-                                     .give_up = uv_now(router->shards->loop) +
-                                                (uint64_t)router->shards->url->timeout_ms,
-                                     .slot = slot,
-                                     .is_on = true};
+    call_allow(call, (unsigned)router->shards->url->timeout_ms);
+    call->routing = (struct routing){
+        .serial = router->serial++, .give_up = call->deadline, .slot = slot, .is_on = true};
     return call;
 }
 

@@ -122,13 +122,6 @@ void node_warn(void *context, const char *text)
 
 /* Sending */
 
-/* A call waits no longer than from here, however often it is sent. */
-static void node_allow(const struct node *node, struct call *call)
-{
-    call->answer_ms = session_timeout_ms(node->session);
-    call->deadline = uv_now(node->loop) + call->answer_ms;
-}
-
 static void node_stamp(void *context, struct call *call)
 {
     struct node *node = context;
@@ -159,7 +152,7 @@ void node_eval(struct node *node, struct call *call)
         return;
     }
     node->calls++;
-    node_allow(node, call);
+    call_allow(call, session_timeout_ms(node->session)); /* however often it is sent */
     if (node->loader.is_loading) {
         call_queue_push(&node->loader.held, call);
         return;
@@ -171,7 +164,7 @@ void node_eval(struct node *node, struct call *call)
 void node_eval_first(struct node *node, struct call *call)
 {
     call->is_first = true;
-    node_allow(node, call);
+    call_allow(call, session_timeout_ms(node->session));
     if (!node_is_up(node))
         session_refuse(node->session, call);
     else if (node->loader.is_loading)

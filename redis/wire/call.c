@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 enum {
     WORD_OVERHEAD = DECIMAL_LONGEST + 5, /* $, the length, and two line ends */
@@ -81,6 +82,12 @@ struct call *call_new_script(const struct script_call *script_call, size_t key_c
     call->is_once = script_call->is_once;
     call->context = script_call->context;
     return call;
+}
+
+void call_allow(struct call *call, unsigned answer_ms)
+{
+    call->answer_ms = answer_ms;
+    call->deadline = uv_hrtime() / 1000000 + answer_ms;
 }
 
 /* The last word before the stamp. */

@@ -67,6 +67,10 @@ struct call *call_new_script(const struct script_call *script_call, size_t key_c
  * a stamp, of which that of the first counts; all are of one library. */
 struct call *call_new_many(struct call_queue *calls);
 
+/* Redis has so long to answer, from now on: the loop's clock may be behind by as long as this
+ * process stood still. */
+void call_allow(struct call *call, unsigned answer_ms);
+
 /* The key of a script call. Absent if it has none. */
 struct slice call_key(const struct call *call);
 

@@ -251,8 +251,7 @@ void session_ask(struct session *session, const struct slice *words, size_t coun
 {
     struct call *call = call_new(words, count);
     call->answered = answered;
-    call->answer_ms = answer_ms;
-    call->deadline = uv_now(session->loop) + answer_ms;
+    call_allow(call, answer_ms);
     session_put(session, call);
 }
 
@@ -528,7 +527,7 @@ static const char *session_tls_hint(const struct session *session)
     if (session->state == SESSION_GREETING && !session->url.trust && !session->url.path &&
         !has_answered)
         return " If this port wants TLS, write rediss in place of redis in redis-url.";
-    if (session->state == SESSION_CONNECTING && session->url.trust &&
+    if (session->state == SESSION_CONNECTING && session->url.trust && session->connection &&
         connection_is_accepted(session->connection))
         return " " TLS_HINT;
     return "";

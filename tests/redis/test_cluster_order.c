@@ -156,6 +156,25 @@ TEST_WITH(later_call_waits_for_one_that_was_redirected, set_up, tear_down)
     assert_true(learnt > 0);
 }
 
+static bool is_nobodys(void *context)
+{
+    struct world *world = context;
+    store_fixture_run(&world->store, APPEND, "lost", "x");
+    return shard_of(world, "lost") >= store_shard_count(world->store.store);
+}
+
+TEST_WITH(slot_of_nobody_has_no_peer, set_up, tear_down)
+{
+    struct world *world = *state;
+    struct store *store = world->store.store;
+    assert_true(store_peer(store, shard_of(world, "lost"))->run_id[0] != '\0');
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
+        freeReplyObject(
+            clustered_ask(&world->clustered, i, "CLUSTER DELSLOTS %d", clustered_slot("lost")));
+    store_fixture_await_that(&world->store, is_nobodys, world);
+    assert_string_equal(store_peer(store, shard_of(world, "lost"))->run_id, "");
+}
+
 /* While its key is at the one node, then at the other, then the slot is. */
 TEST_WITH(bursts_keep_their_order_while_the_slot_moves, set_up, tear_down)
 {
