@@ -82,7 +82,7 @@ struct oracle {
     struct batond_process beside;
     struct terminal first, second;
     struct silent_names names;
-    bool has_names, has_namespaces;
+    bool has_names, has_namespaces, has_struck;
     struct tally tallies[FAULTS];
 };
 
@@ -231,7 +231,8 @@ static void oracle_strike(struct oracle *oracle, const struct fault *fault)
 {
     pid_t front = front_of(oracle->first.process.pid), guard = front ? child_of(front, "baton") : 0,
           command = guard ? child_of(guard, NULL) : 0;
-    if (second_has_begun(oracle) || !command) {
+    oracle->has_struck = command && !second_has_begun(oracle);
+    if (!oracle->has_struck) {
         char *output = process_output(&oracle->first.process);
         printf("ended before: %s\n", output);
         free(output);
@@ -501,8 +502,10 @@ static void run_that_lacks_a_means_overlaps(void **state)
         char careless[200];
         snprintf(careless, sizeof careless, "export LD_PRELOAD=%s CARELESS_RUN=%s; ", library,
                  CARELESS[i].means);
-        int64_t gap_ns =
-            oracle_run(oracle, &CARELESS[i].fault, CARELESS[i].tree, BY_PIPE, careless);
+        int64_t gap_ns;
+        do {
+            gap_ns = oracle_run(oracle, &CARELESS[i].fault, CARELESS[i].tree, BY_PIPE, careless);
+        } while (!oracle->has_struck);
         print_message("without its %s: %.1f ms\n", CARELESS[i].means, (double)gap_ns / 1e6);
         assert_true(gap_ns < 0);
     }

@@ -338,7 +338,7 @@ static void take_step(struct client *client)
 static void *run(void *context)
 {
     struct client *client = context;
-    while (clock_us() < client->deadline_us)
+    for (int i = 0; clock_us() < client->deadline_us || i < client->plan->steps; i++)
         take_step(client);
     return NULL;
 }

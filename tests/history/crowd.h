@@ -9,7 +9,8 @@ enum { CROWD_SERVERS = 2 };
 struct crowd_plan {
     uint64_t seed;
     int threads;
-    int64_t duration_ms;
+    int64_t duration_ms; /* and longer, until each has taken so many steps */
+    int steps;
     const char *urls[CROWD_SERVERS]; /* each request goes to any of them */
     int ports[CROWD_SERVERS];
     void (*meanwhile)(void *context, int quarter); /* runs on the calling thread after 1, 2 and 3 */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 16, SECONDS = 8 };
+enum { THREADS = 16, SECONDS = 8, STEPS = 250 };
 
 static int64_t duration_ms(void)
 {
@@ -70,6 +70,7 @@ TEST(clients_see_what_was_promised)
     struct crowd_plan plan = {.seed = seed_choose(),
                               .threads = THREADS,
                               .duration_ms = duration_ms(),
+                              .steps = STEPS,
                               .meanwhile = disturb,
                               .context = pair};
     for (int i = 0; i < CROWD_SERVERS; i++) {

@@ -82,7 +82,6 @@ TEST(request_at_the_end_of_an_idle_connection_is_whole_or_nothing)
     static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
     struct service service;
     char text[1024];
-    int answered = 0, closed_first = 0;
     service_open(&service, NULL, LIST("--idle-timeout=100ms"));
     for (int i = 0; i < ROUNDS; i++) {
         bool closed = false;
@@ -95,13 +94,10 @@ TEST(request_at_the_end_of_an_idle_connection_is_whole_or_nothing)
                             : 0;
         text[length] = '\0';
         const char *reply = strstr(text, "HTTP/1.1 ");
-        if (reply && (strncmp(reply, "HTTP/1.1 200", 12) != 0 || !strstr(reply, "\"status\"")))
+        if (reply && (strncmp(reply, "HTTP/1.1 200", 12) != 0 || !strstr(reply, "\"}\n")))
             fail_msg("%s", text);
-        answered += reply != NULL;
-        closed_first += !reply;
         close(fd);
     }
-    assert_int_equal(answered + closed_first, ROUNDS);
     service_close(&service);
 }
 

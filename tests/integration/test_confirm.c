@@ -9,12 +9,12 @@
 
 enum {
     WAY_MS = 10,       /* to a replica, and as much back */
-    TIMEOUT_MS = 1000, /* as FLAGS have it */
+    TIMEOUT_MS = 3000, /* as FLAGS have it */
     PATIENCE_MS = CLOCK_HANG_MS,
     LINE = 200,
 };
 
-static const char *const FLAGS[] = {"--confirm-timeout=1s", NULL};
+static const char *const FLAGS[] = {"--confirm-timeout=3s", NULL};
 static const char TOKEN[] = "a-token-to-be-confirmed-1";
 
 /* The second batond is another server for Redis, so what it waits for comes by a message. */

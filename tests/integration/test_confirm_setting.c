@@ -9,7 +9,7 @@
 
 enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
 
-static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=1500ms", NULL};
+static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=3s", NULL};
 
 static bool logs(const struct batond_process *batond, const char *text)
 {
@@ -171,7 +171,7 @@ TEST(a_batond_that_was_stopped_trusts_no_old_yes)
         ;
     process_signal(&all.batond.process, SIGSTOP);
     redis_process_thaw(&all.replicas[0]);
-    clock_sleep_ms(2000); /* longer than batond waits */
+    clock_sleep_ms(4000); /* longer than batond waits */
     process_signal(&all.batond.process, SIGCONT);
     is_unconfirmed(asks);
     replicated_close(&all);

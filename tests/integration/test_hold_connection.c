@@ -125,7 +125,7 @@ TEST_ON_SERVICE(token_that_holds_gets_its_ttl_anew)
  * a request that may wait. */
 TEST(client_that_goes_before_stream_begins_releases)
 {
-    enum { WAY_MS = 200 }; /* to Redis, and back: once for the acquire, and once for the renewal */
+    enum { WAY_MS = 300 }; /* to Redis, and back: once for the acquire, and once for the renewal */
     struct redis_process redis;
     struct wire_delay wire;
     struct batond_process batond;

@@ -179,11 +179,12 @@ TEST(a_promoted_replica_grants_nothing_unless_it_has_all)
         struct replicated all;
         replicated_start(&all, 3);
         assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
-        open_behind(&all, LIST("--quarantine=auto", FLAGS[i]));
+        open_behind(&all, LIST("--workers=1", "--quarantine=auto", FLAGS[i]));
         answers(all.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
         /* A look, so that the end of the old one is known; and the replicas have been there for
          * longer than that, also by the whole seconds that they tell. */
         clock_sleep_ms(2500);
+        redis_process_await_looks(&all.primary, 1);
         redis_process_kill(&all.primary);
         redis_process_halt(&all.replicas[1]);
         follow(&all.replicas[0], NULL);

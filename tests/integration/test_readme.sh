@@ -62,7 +62,7 @@ address_in() { # LOG
 start_redis() { # sets redis_address
     local port
     for _ in {1..20}; do
-        port=$((20000 + RANDOM % 12000))
+        port=$((31400 + RANDOM % 1300)) # no other test uses these
         redis-server --bind 127.0.0.1 --port "$port" --save '' --dir "$dir" >"$dir/redis.log" &
         started+=($!)
         for _ in {1..600}; do
@@ -382,7 +382,7 @@ rest_is_known() {
 }
 
 start_redis
-second_port=$((20000 + RANDOM % 12000)) # of the batond that a block starts
+second_port=$((30000 + 2 * (RANDOM % 600))) # of the batond that a block starts
 second_address=127.0.0.1:$second_port admin_address=127.0.0.1:$((second_port + 1))
 note_requests
 for page in "${pages[@]}"; do

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a row of a table has run. */
+#define STEP(name, ...)                                                                            \
+    static void name(struct scripts *scripts)                                                      \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+    }
+
 /* Kinds of damage */
 
-static void share(struct scripts *scripts)
-{
-    acquire(scripts, .name = "bad", .token = "a", .mode = "shared");
-    acquire(scripts, .name = "bad", .token = "b", .mode = "shared");
-}
-
-static void await(struct scripts *scripts)
-{
-    acquire(scripts, .name = "bad", .token = "a");
-    acquire(scripts, .name = "bad", .token = "b", .server = "one");
-}
+STEP(share, acquire(scripts, .name = "bad", .token = "a", .mode = "shared");
+     acquire(scripts, .name = "bad", .token = "b", .mode = "shared"))
+STEP(await, acquire(scripts, .name = "bad", .token = "a");
+     acquire(scripts, .name = "bad", .token = "b", .server = "one"))
 
 static void queue(struct scripts *scripts)
 {
@@ -29,10 +29,7 @@ static void queue(struct scripts *scripts)
     acquire(scripts, .name = "bad", .token = "c", .server = "two");
 }
 
-static void hold(struct scripts *scripts)
-{
-    acquire(scripts, .name = "bad", .token = "a");
-}
+STEP(hold, acquire(scripts, .name = "bad", .token = "a"))
 
 static void none(struct scripts *scripts)
 {
@@ -262,60 +259,17 @@ TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
 
 /* Cut off */
 
-static void acquire_new(struct scripts *scripts)
-{
-    acquire(scripts, .token = "x", .token_is_new = true);
-}
-
-static void wait_new(struct scripts *scripts)
-{
-    acquire(scripts, .token = "x", .server = "one", .keep_ms = 1000);
-}
-
-static void wait_elsewhere(struct scripts *scripts)
-{
-    acquire(scripts, .token = "y", .server = "two", .keep_ms = 1000);
-}
-
-static void upgrade(struct scripts *scripts)
-{
-    acquire(scripts, .token = "x", .owner = "a", .reenters = true, .server = "one");
-}
-
-static void share_x(struct scripts *scripts)
-{
-    acquire(scripts, .token = "x", .mode = "shared");
-}
-
-static void release_a(struct scripts *scripts)
-{
-    release_at(scripts, "n", "a", "one");
-}
-
-static void renew_a(struct scripts *scripts)
-{
-    renew(scripts, "n", "a", 7200000);
-}
-
-static void leave_b(struct scripts *scripts)
-{
-    leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 1000);
-}
-
-static void drain_b(struct scripts *scripts)
-{
-    leave(scripts, .token = "b", .attempt = "b", .why = "drain", .keep_ms = 1000);
-}
-
-static void gone_b(struct scripts *scripts)
-{
-    leave(scripts, .token = "b", .attempt = "b", .why = "gone", .keep_ms = 1000);
-}
-
-static void watch_n(struct scripts *scripts)
-{
-    watch(scripts, "n", "three", 1000);
-}
+STEP(acquire_new, acquire(scripts, .token = "x", .token_is_new = true))
+STEP(wait_new, acquire(scripts, .token = "x", .server = "one", .keep_ms = 1000))
+STEP(wait_elsewhere, acquire(scripts, .token = "y", .server = "two", .keep_ms = 1000))
+STEP(upgrade, acquire(scripts, .token = "x", .owner = "a", .reenters = true, .server = "one"))
+STEP(share_x, acquire(scripts, .token = "x", .mode = "shared"))
+STEP(release_a, release_at(scripts, "n", "a", "one"))
+STEP(renew_a, renew(scripts, "n", "a", 7200000))
+STEP(leave_b, leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 1000))
+STEP(drain_b, leave(scripts, .token = "b", .attempt = "b", .why = "drain", .keep_ms = 1000))
+STEP(gone_b, leave(scripts, .token = "b", .attempt = "b", .why = "gone", .keep_ms = 1000))
+STEP(watch_n, watch(scripts, "n", "three", 1000))
 
 static void heartbeat_n(struct scripts *scripts)
 {
@@ -323,56 +277,17 @@ static void heartbeat_n(struct scripts *scripts)
     heartbeat(scripts, "one", 1000, 1, (const char *const[]){"n"}, &standing);
 }
 
-static void tick_n(struct scripts *scripts)
-{
-    tick(scripts, "n", "one");
-}
-
-static void break_n(struct scripts *scripts)
-{
-    break_all(scripts, "n");
-}
-
-static void raise_n(struct scripts *scripts)
-{
-    raise_to(scripts, "n", "a", redis_now(scripts) + 1000000, 0, NULL);
-}
+STEP(tick_n, tick(scripts, "n", "one"))
+STEP(break_n, break_all(scripts, "n"))
+STEP(raise_n, raise_to(scripts, "n", "a", redis_now(scripts) + 1000000, 0, NULL))
 
 /* What there is before: */
 
-static void nothing(struct scripts *scripts)
-{
-    (void)scripts;
-}
-
-static void a_quarantine(struct scripts *scripts)
-{
-    scripts->opens_us = scripts->clock_us + 60000000;
-}
-
-static void released_once(struct scripts *scripts)
-{
-    acquire(scripts, .token = "z");
-    release(scripts, "n", "z");
-}
-
-static void one(struct scripts *scripts)
-{
-    released_once(scripts);
-    acquire(scripts, .token = "a", .attempt = "a");
-}
-
-static void one_shared(struct scripts *scripts)
-{
-    released_once(scripts);
-    acquire(scripts, .token = "a", .mode = "shared");
-}
-
-static void two_shared(struct scripts *scripts)
-{
-    one_shared(scripts);
-    acquire(scripts, .token = "b", .mode = "shared");
-}
+STEP(a_quarantine, scripts->opens_us = scripts->clock_us + 60000000)
+STEP(released_once, acquire(scripts, .token = "z"); release(scripts, "n", "z"))
+STEP(one, released_once(scripts); acquire(scripts, .token = "a", .attempt = "a"))
+STEP(one_shared, released_once(scripts); acquire(scripts, .token = "a", .mode = "shared"))
+STEP(two_shared, one_shared(scripts); acquire(scripts, .token = "b", .mode = "shared"))
 
 static void two_shared_that_end(struct scripts *scripts)
 {
@@ -381,23 +296,11 @@ static void two_shared_that_end(struct scripts *scripts)
     sleep_past(scripts, 40000);
 }
 
-static void one_waits(struct scripts *scripts)
-{
-    one(scripts);
-    acquire(scripts, .token = "b", .attempt = "b", .server = "one", .keep_ms = 1000);
-}
-
-static void two_wait(struct scripts *scripts)
-{
-    one_waits(scripts);
-    acquire(scripts, .token = "c", .server = "one");
-}
-
-static void two_wait_apart(struct scripts *scripts)
-{
-    one_waits(scripts);
-    acquire(scripts, .token = "c", .server = "two", .keep_ms = 1000);
-}
+STEP(one_waits, one(scripts);
+     acquire(scripts, .token = "b", .attempt = "b", .server = "one", .keep_ms = 1000))
+STEP(two_wait, one_waits(scripts); acquire(scripts, .token = "c", .server = "one"))
+STEP(two_wait_apart, one_waits(scripts);
+     acquire(scripts, .token = "c", .server = "two", .keep_ms = 1000))
 
 static void it_was_not_claimed(struct scripts *scripts)
 {
@@ -406,11 +309,7 @@ static void it_was_not_claimed(struct scripts *scripts)
     sleep_past(scripts, 6000);
 }
 
-static void one_is_absent(struct scripts *scripts)
-{
-    one_waits(scripts);
-    leave_b(scripts);
-}
+STEP(one_is_absent, one_waits(scripts); leave_b(scripts))
 
 static void its_turn_is_missed(struct scripts *scripts)
 {
@@ -426,10 +325,10 @@ static const struct {
     const char *name;
     void (*run)(struct scripts *scripts);
 } CUTS[] = {
-    {NAMED(nothing), NAMED(acquire_new)},
-    {NAMED(nothing), NAMED(wait_new)},
-    {NAMED(nothing), NAMED(watch_n)},
-    {NAMED(nothing), NAMED(break_n)},
+    {NAMED(none), NAMED(acquire_new)},
+    {NAMED(none), NAMED(wait_new)},
+    {NAMED(none), NAMED(watch_n)},
+    {NAMED(none), NAMED(break_n)},
     {NAMED(a_quarantine), NAMED(wait_new)},
     {NAMED(a_quarantine), NAMED(acquire_new)},
     {NAMED(released_once), NAMED(wait_new)},

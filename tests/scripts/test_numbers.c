@@ -182,7 +182,7 @@ TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
             acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 400);
             if (in_set)
                 acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 50);
-        } while (strcmp(renew(scripts, "n", "a", 2500).status, "renewed") != 0);
+        } while (strcmp(renew(scripts, "n", "a", 4000).status, "renewed") != 0);
         sleep_past(scripts, 500);
         assert_int_equal(inspect(scripts, "n", "a").mine, 1);
         assert_status(acquire(scripts, .token = "x"), "locked");

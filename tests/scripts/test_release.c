@@ -256,7 +256,7 @@ TEST_WITH_CLOCK(a_doubtful_grant_in_a_hold_set_is_taken_back_alone)
  */
 TEST_ON_REDIS_TIME(with_a_short_retention_released_tokens_stay_for_a_minute_at_most)
 {
-    enum { RETENTION_MS = 1000, MINUTE_MS = 60000 };
+    enum { RETENTION_MS = 10000, MINUTE_MS = 60000 };
     int64_t before = scripts->retention_ms;
     scripts->retention_ms = RETENTION_MS;
     for (int i = 0; i < 3; i++) {

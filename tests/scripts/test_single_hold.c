@@ -200,8 +200,8 @@ TEST_ON_SCRIPTS(its_key_outlives_the_retention, set_up, tear_down)
 {
     scripts_reset(scripts);
     scripts->retention_ms = 1000;
-    acquire(scripts, .token = "x", .ttl_ms = 100);
-    park(scripts, "a", "one", .lease_ms = 5000);
+    acquire(scripts, .token = "x");
+    assert_status(park(scripts, "a", "one", .lease_ms = 5000), "waiting");
     int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
     assert_in_range(pttl, 61000, 70200);
     assert_int_equal(key_count(scripts), 1);

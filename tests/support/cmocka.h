@@ -32,7 +32,7 @@ void _fail(const char *const file, const int line) __attribute__((noreturn)); /*
 /* The same with what `state` has as a parameter: TEST_ON(struct world *world, name, setup,
  * teardown). For macros of a fixture, such as TEST_ON_STAGE. */
 #define TEST_ON(fixture, name, setup, teardown)                                                    \
-    static void name##_on(fixture);                                                                \
+    static void name##_on(fixture) __attribute__((nonnull));                                       \
     TEST_WITH(name, setup, teardown)                                                               \
     {                                                                                              \
         name##_on(*state);                                                                         \
