@@ -35,6 +35,7 @@ struct topology {
     size_t candidate;         /* its index; see point_to_candidate */
     size_t passed_over;       /* nodes in a row without an answer that counts */
     bool is_retargeting;      /* the topology leaves its node; the node has not failed */
+    bool is_retargeted;       /* the node of topology_retarget has not answered yet */
     bool asks_next;           /* asks another node next, because this node may know less */
 
     enum topology_state state;
@@ -107,8 +108,10 @@ static void topology_report_lost(struct topology *topology, int code, const char
 void topology_retarget(struct topology *topology, unsigned node)
 {
     struct node_table_address address = node_table_address(topology->table, node);
-    if (!node_table_is_dismissed(topology->table, node))
-        topology_set_target(topology, address.host, address.port);
+    if (topology->is_retargeted || node_table_is_dismissed(topology->table, node))
+        return;
+    topology_set_target(topology, address.host, address.port);
+    topology->is_retargeted = true;
 }
 
 /* Answers */
@@ -206,6 +209,7 @@ static void topology_on_slots_refused(struct topology *topology, const char *err
 static void topology_on_slots(void *context, const redisReply *reply)
 {
     struct topology *topology = context;
+    topology->is_retargeted = false;
     if (reply->type == REDIS_REPLY_ERROR)
         topology_on_slots_refused(topology, reply->str);
     else if (topology_counts(topology))
@@ -251,6 +255,7 @@ void topology_refresh(struct topology *topology)
 static void topology_on_lost(void *context, const struct session_loss *loss)
 {
     struct topology *topology = context;
+    topology->is_retargeted = false;
     if (loss->code != -ECANCELED && !topology->is_retargeting)
         topology_report_lost(topology, loss->code, loss->reason);
 }

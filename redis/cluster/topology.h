@@ -33,7 +33,8 @@ void topology_close(struct topology *topology, void (*closed)(void *context), vo
  * earliest. */
 void topology_refresh(struct topology *topology);
 
-/* Asks this node next: it knows something new. */
+/* Asks this node next: it knows something new. Does nothing while an earlier node of this kind has
+ * neither answered nor failed: two nodes in turn would end each other's connection. */
 void topology_retarget(struct topology *topology, unsigned node);
 
 #endif
