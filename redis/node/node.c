@@ -70,6 +70,12 @@ bool node_serves(const struct node *node)
     return node_is_up(node) && !node->gate_is_closed && !node_is_outdated(node);
 }
 
+/* Asked again before a call goes once more, or goes after it was held: its time may be over. */
+static bool node_takes(const struct node *node, const struct call *call)
+{
+    return call->is_first ? node_is_up(node) : node_serves(node);
+}
+
 bool node_is_idle(const struct node *node)
 {
     return session_is_idle(node->session);
@@ -157,8 +163,7 @@ void node_eval(struct node *node, struct call *call)
         call_queue_push(&node->loader.held, call);
         return;
     }
-    node_begin(node, call);
-    session_send(node->session, call);
+    node_run(node, call);
 }
 
 void node_eval_first(struct node *node, struct call *call)
@@ -270,7 +275,7 @@ static void node_script_refused(struct node *node, struct call *call, const char
  * finds out whether the call can do without. */
 static void node_script_full(struct node *node, struct call *call, const char *error)
 {
-    if (call->script->when_full && !call->is_full && node_is_up(node))
+    if (call->script->when_full && !call->is_full && node_takes(node, call))
         node_run(node, call_when_full(call));
     else
         node_script_refused(node, call, error);
@@ -290,7 +295,11 @@ static void node_send_load(struct node *node, const struct library *library)
 static void node_script_missing(struct node *node, struct call *call, const char *error)
 {
     const char *refusal = loader_refusal(&node->loader, uv_now(node->loop));
-    if (refusal || ++call->tries >= MOST_LOADS || !node_is_up(node)) {
+    if (!node_takes(node, call)) {
+        session_refuse(node->session, call);
+        return;
+    }
+    if (refusal || ++call->tries >= MOST_LOADS) {
         node_script_refused(node, call, refusal ? refusal : error);
         return;
     }
@@ -366,7 +375,7 @@ static void node_load_answered(void *context, const redisReply *reply)
                uv_now(node->loop));
     struct call_queue held = call_queue_take(&node->loader.held);
     for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
-        if (node_is_up(node))
+        if (node_takes(node, call))
             node_run(node, call);
         else
             session_refuse(node->session, call);
