@@ -9,6 +9,8 @@
 
 /* Nodes have numbers from 0 on; redis/cluster/node_table.h has their ids and addresses. */
 enum {
+    /* Numbers are not used again: after so many primaries in the life of a store, a further one has
+     * no number, and its slots count as served by nobody. */
     CLUSTER_NODES_MOST = 1024,
     CLUSTER_NOBODY = 0xffff,
 };

@@ -18,6 +18,7 @@ enum {
     WAIT_LATENESS_MS = 125,     /* Redis may end a WAIT up to a tenth of a second late */
     COMPLAINT_PAUSE_MS = 10000, /* between two warnings: one cause may fail every confirmation */
     MARKER_TTL_MS = 1000,
+    MARKER_PAUSE_MS = 10, /* before the next round, if the node does not serve the marker's key */
     TEXT_SIZE = 256,
 };
 
@@ -32,6 +33,7 @@ struct confirmer {
     struct pending_list pending;
     int64_t reached; /* how many replicas the last round reached; -1: no round has ended yet */
     struct store_peer peer; /* the server that answers */
+    uint64_t not_before;    /* the next round may begin then; on the loop's clock, in ms */
     uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
     int parts_open;
     void (*closed)(void *context);
@@ -47,6 +49,8 @@ static void confirmer_plan(struct confirmer *confirmer)
     uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->pending, PENDING_ANY);
     if (confirmer->closing)
         return;
+    if (due != UINT64_MAX && now < confirmer->not_before && confirmer->not_before < due)
+        due = confirmer->not_before;
     if (due == UINT64_MAX)
         uv_timer_stop(&confirmer->timer);
     else
@@ -102,11 +106,13 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
                    "Redis did not say whether replicas have it");
 }
 
-/* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
- * uses another key and covers what is pending. */
+/* Redis has not written the marker, so the reply to this WAIT confirms no grant; or the node has no
+ * marker, because it serves no slot yet. The next round uses another key and covers what is
+ * pending. */
 static void confirmer_marker_moved(struct confirmer *confirmer)
 {
     pending_uncover(&confirmer->pending);
+    confirmer->not_before = uv_now(confirmer->loop) + MARKER_PAUSE_MS;
     node_marker_moved(confirmer->node);
 }
 
@@ -183,6 +189,10 @@ static void confirmer_begin_round(struct confirmer *confirmer)
                        "Redis does not say which server it is");
         return;
     }
+    if (!node_marker(confirmer->node).bytes) {
+        confirmer_marker_moved(confirmer);
+        return;
+    }
     if (!pending_cover(&confirmer->pending, confirmer->peer.run_id, confirmer->peer.history)) {
         session_lose(confirmer->session, -EAGAIN, "it is not the server that ran the scripts");
         return;
@@ -199,7 +209,7 @@ static void confirmer_turn_ends(void *context)
 {
     struct confirmer *confirmer = context;
     if (!TAILQ_EMPTY(&confirmer->pending.all) && session_is_idle(confirmer->session) &&
-        session_is_ready(confirmer->session))
+        session_is_ready(confirmer->session) && uv_now(confirmer->loop) >= confirmer->not_before)
         confirmer_begin_round(confirmer);
     confirmer_plan(confirmer);
 }
@@ -211,7 +221,7 @@ static void confirmer_timer(uv_timer_t *timer)
     while (session_is_ready(session) && session_read(session))
         ;
     confirmer_answer_short(confirmer);
-    confirmer_plan(confirmer);
+    confirmer_turn_ends(confirmer);
 }
 
 /* The connection */

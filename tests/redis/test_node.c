@@ -110,3 +110,50 @@ TEST_IN_WORLD(a_call_does_not_go_again_once_the_time_of_its_node_is_over)
     store_fixture_await(&world->store, &limited.closed, 1);
     redis_url_free(&url);
 }
+
+static void count_error(void *context, const char *error)
+{
+    *(int *)context += error != NULL;
+}
+
+static bool has_got_a_marker(void *context)
+{
+    static const char STATS[] =
+        "return redis.call('INFO', 'commandstats'):find('cmdstat_set:') and 1 or 0";
+    return redis_process_integer(context, "EVAL %s 0", STATS) == 1;
+}
+
+/* As at a node of a Cluster that serves no slot yet: nothing is written until there is a key for
+ * it. */
+TEST_IN_WORLD(without_a_marker_no_round_begins)
+{
+    struct store *store = world->store.store;
+    int unconfirmed = 0;
+    store_fixture_run(&world->store, COUNT, "a", "");
+    store_confirm(store, store_mark(store), 3, 2 * CLOCK_HANG_MS, count_error, &unconfirmed);
+    store_fixture_idle(&world->store, 50);
+    assert_false(has_got_a_marker(&world->redis));
+    store_expect_replicas(store, slice_of("marker"), 0);
+    store_fixture_await_that(&world->store, has_got_a_marker, &world->redis);
+    assert_int_equal(unconfirmed, 0);
+}
+
+/* Nor does one follow the other at once, where the node does not serve the key. */
+TEST(rounds_whose_marker_is_elsewhere_are_spaced)
+{
+    static const struct fake_answers ELSEWHERE = {.info = "redis_version:7.0.0\r\nrun_id:a\r\n",
+                                                  .eval = ":7\r\n",
+                                                  .set = "-MOVED 1 127.0.0.1:1\r\n"};
+    enum { TIMEOUT_MS = 200, MOST = TIMEOUT_MS };
+    struct fake_redis fake;
+    struct store_fixture store;
+    int unconfirmed = 0;
+    world_open_fake(&fake, &store, &ELSEWHERE);
+    store_expect_replicas(store.store, slice_of("marker"), 0);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
+    int before = atomic_load(&fake.commands);
+    store_confirm(store.store, store_mark(store.store), 1, TIMEOUT_MS, count_error, &unconfirmed);
+    store_fixture_await(&store, &unconfirmed, 1);
+    assert_in_range(atomic_load(&fake.commands) - before, 0, MOST);
+    world_close_fake(&fake, &store);
+}

@@ -84,6 +84,8 @@ static void on_command(struct client *client, const redisReply *command)
         send_text(client, answers->subscribe);
     else if (strcasecmp(name, "PING") == 0)
         send_text(client, answers->ping);
+    else if (strcasecmp(name, "SET") == 0 && answers->set)
+        send_text(client, answers->set);
     else
         send_text(client, "+OK\r\n");
 }

@@ -17,8 +17,9 @@ struct fake_answers {
     const char *eval; /* to FCALL; the key is put in place of %s */
     const char *subscribe;
     const char *ping;
-    int forgets;  /* so many FCALL find no function, before `eval` is sent */
-    bool hang_up; /* close each connection at once */
+    const char *set; /* NULL: OK, as to other commands */
+    int forgets;     /* so many FCALL find no function, before `eval` is sent */
+    bool hang_up;    /* close each connection at once */
 };
 
 /* It runs on a thread of its own. */
