@@ -158,8 +158,9 @@ struct store_figures store_figures(const struct store *store);
  * does not answer. Connects, logs in and checks the version (Redis 7.0 or Valkey 7.2, or newer).
  * Returns 0; -EAGAIN if Redis cannot be reached or is still loading (a service may start and wait
  * for it); -EPROTO, with a failure that says how to mend it, if waiting would not help: a wrong
- * password, no such database, a version too old, a primary that no sentinel knows. With 0 the
- * failure may have the text of a warning; the store that serves later reports it, too. */
+ * password, no such database, a version too old, a primary that no sentinel knows. Of a Cluster, no
+ * node can be used then; of a quorum, no majority. With 0 the failure may have the text of a
+ * warning; the store that serves later reports it, too. */
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif

@@ -37,6 +37,8 @@ struct topology {
     bool is_retargeting;      /* the topology leaves its node; the node has not failed */
     bool is_retargeted;       /* the node of topology_retarget has not answered yet */
     bool asks_next;           /* asks another node next, because this node may know less */
+    int worst_code;           /* of the candidates that failed in this round, as in events->lost */
+    struct failure worst;     /* why that one failed */
 
     enum topology_state state;
     enum node_view view;
@@ -90,19 +92,28 @@ static void topology_on_endpoint_failed(void *context)
         topology_pass_over(topology);
 }
 
+/* The first failure that a person has to mend; if there is none in this round, the last failure. */
+static void topology_note_worst(struct topology *topology, int code, const char *reason)
+{
+    if (topology->passed_over % count_candidates(topology) == 0)
+        topology->worst_code = 0;
+    if (topology->worst_code != -EPROTO)
+        topology->worst_code = failure_set(&topology->worst, code, "%s", reason);
+}
+
+/* Reports once a whole round has failed, before a first map after each round: one node that is set
+ * up wrongly, or is stopping, says nothing of the others. */
 static void topology_report_lost(struct topology *topology, int code, const char *reason)
 {
     size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
+    topology_note_worst(topology, code, reason);
     if (topology->state == TOPOLOGY_LOST ||
-        (topology->state == TOPOLOGY_MAPPED && failed < candidates))
-        return;
-    /* Reports the same candidate in each round, so that the listener sees whether the reason
-     * has changed. */
-    if (topology->state == TOPOLOGY_UNMAPPED && failed % candidates != 0 && code != -EPROTO)
+        (topology->state == TOPOLOGY_MAPPED && failed < candidates) ||
+        (topology->state == TOPOLOGY_UNMAPPED && failed % candidates != 0))
         return;
     if (topology->state == TOPOLOGY_MAPPED)
         topology->state = TOPOLOGY_LOST;
-    topology->events->lost(topology->events->context, code, reason);
+    topology->events->lost(topology->events->context, topology->worst_code, topology->worst.text);
 }
 
 void topology_retarget(struct topology *topology, unsigned node)

@@ -117,27 +117,28 @@ static int quorum_check_apart(const struct quorum *quorum, struct failure *failu
     return 0;
 }
 
-/* A majority must answer. A member that fails in a way that waiting cannot mend stops the start. */
+/* A majority must be up. Else members that waiting cannot mend stop the start, unless another
+ * member is up and a majority may still come. */
 static int quorum_judge(const void *state, const struct preflight_report *reports,
                         struct failure *failure)
 {
     const struct quorum *quorum = state;
-    unsigned up = 0, count = quorum->shards->count;
-    const struct preflight_report *away = NULL;
+    unsigned up = 0, count = quorum->shards->count, unusable = 0, worst = count;
     for (unsigned i = 0; i < count; i++) {
-        if (reports[i].code < 0 && reports[i].code != -EAGAIN)
-            return failure_set(failure, reports[i].code, "member %u of the quorum: %s", i + 1,
-                               reports[i].text.text);
-        if (reports[i].code < 0)
-            away = &reports[i];
-        else
+        if (reports[i].code == 0)
             up++;
+        else if (reports[i].code == -EPROTO && unusable++ == 0)
+            worst = i;
+        else if (worst == count)
+            worst = i;
     }
     int result = quorum_check_apart(quorum, failure);
     if (result < 0 || up > count / 2)
         return result;
-    return failure_set(failure, -EAGAIN, "only %u of %u members of the quorum answer: %s", up,
-                       count, away->text.text);
+    bool is_final = unusable > 0 && (up == 0 || count - unusable <= count / 2);
+    return failure_set(failure, is_final ? -EPROTO : -EAGAIN,
+                       "only %u of %u members of the quorum are up. Member %u: %s", up, count,
+                       worst + 1, reports[worst].text.text);
 }
 
 /* Its condition */

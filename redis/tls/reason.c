@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Says why batond refuses the certificate of Redis: the first match. */
-static void reason_of_refusal(gnutls_session_t session, const char *host, struct failure *failure)
+static int reason_of_refusal(gnutls_session_t session, const char *host, struct failure *failure)
 {
     static const struct {
         unsigned status;
@@ -25,25 +25,22 @@ static void reason_of_refusal(gnutls_session_t session, const char *host, struct
     };
     unsigned status = gnutls_session_get_verify_cert_status(session);
     for (size_t i = 0; i < sizeof REASONS / sizeof REASONS[0]; i++)
-        if (status & REASONS[i].status) {
-            failure_set(failure, -EPROTO, "its certificate %s", REASONS[i].text);
-            return;
-        }
-    if (status & GNUTLS_CERT_UNEXPECTED_OWNER) {
-        failure_set(failure, -EPROTO,
-                    "its certificate does not name %s (hostname mismatch). Use a name that it has "
-                    "in redis-url or in redis-server-name.",
-                    host);
-        return;
-    }
+        if (status & REASONS[i].status)
+            return failure_set(failure, -EPROTO, "its certificate %s", REASONS[i].text);
+    if (status & GNUTLS_CERT_UNEXPECTED_OWNER)
+        return failure_set(failure, -EPROTO,
+                           "its certificate does not name %s (hostname mismatch). Use a name that "
+                           "it has in redis-url or in redis-server-name.",
+                           host);
     gnutls_datum_t text = {0};
     gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0);
     failure_set(failure, -EPROTO, "%s", text.data ? (const char *)text.data : "not trusted");
     gnutls_free(text.data);
+    return -EPROTO;
 }
 
-/* Says why Redis refuses us. */
-static void reason_of_alert(gnutls_session_t session, struct failure *failure)
+/* Says why Redis refuses us. An internal error is no fault of ours (RFC 8446, 6.2). */
+static int reason_of_alert(gnutls_session_t session, struct failure *failure)
 {
     static const struct {
         gnutls_alert_description_t alert;
@@ -65,37 +62,37 @@ static void reason_of_alert(gnutls_session_t session, struct failure *failure)
     gnutls_alert_description_t alert = gnutls_alert_get(session);
     const char *name = gnutls_alert_get_name(alert);
     for (size_t i = 0; i < sizeof ALERTS / sizeof ALERTS[0]; i++)
-        if (alert == ALERTS[i].alert) {
-            failure_set(failure, -EPROTO, "%s", ALERTS[i].text);
-            return;
-        }
-    failure_set(failure, -EPROTO, "Redis refuses the connection by TLS: %s",
-                name ? name : "unknown reason");
+        if (alert == ALERTS[i].alert)
+            return failure_set(failure, -EPROTO, "%s", ALERTS[i].text);
+    return failure_set(failure, alert == GNUTLS_A_INTERNAL_ERROR ? -ECONNRESET : -EPROTO,
+                       "Redis refuses the connection by TLS: %s", name ? name : "unknown reason");
 }
 
-/* The server has closed the connection, or it answers by another protocol: Redis by an error of its
- * own. */
+bool tls_is_end(int error)
+{
+    return error == GNUTLS_E_PREMATURE_TERMINATION || error == GNUTLS_E_PULL_ERROR ||
+           error == GNUTLS_E_UNEXPECTED_PACKET_LENGTH || error == GNUTLS_E_SESSION_EOF;
+}
+
+/* The server answers by another protocol: Redis by an error of its own. */
 static bool reason_is_no_tls(int error)
 {
-    static const int ERRORS[] = {
-        GNUTLS_E_PREMATURE_TERMINATION,      GNUTLS_E_PULL_ERROR,
-        GNUTLS_E_UNEXPECTED_PACKET_LENGTH,   GNUTLS_E_UNEXPECTED_PACKET,
-        GNUTLS_E_UNSUPPORTED_VERSION_PACKET, GNUTLS_E_RECORD_OVERFLOW,
-    };
-    for (size_t i = 0; i < sizeof ERRORS / sizeof ERRORS[0]; i++)
-        if (error == ERRORS[i])
-            return true;
-    return false;
+    return error == GNUTLS_E_UNEXPECTED_PACKET || error == GNUTLS_E_UNSUPPORTED_VERSION_PACKET ||
+           error == GNUTLS_E_RECORD_OVERFLOW;
 }
 
-void tls_reason(gnutls_session_t session, int error, const char *host, struct failure *failure)
+int tls_reason(gnutls_session_t session, int error, const char *host, struct failure *failure)
 {
     if (error == GNUTLS_E_FATAL_ALERT_RECEIVED)
-        reason_of_alert(session, failure);
-    else if (error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
-        reason_of_refusal(session, host, failure);
-    else if (reason_is_no_tls(error))
-        failure_set(failure, -EPROTO, "the server there does not answer by TLS. " TLS_HINT);
-    else
-        failure_set(failure, -EPROTO, "%s", gnutls_strerror(error));
+        return reason_of_alert(session, failure);
+    if (error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
+        return reason_of_refusal(session, host, failure);
+    if (tls_is_end(error))
+        return failure_set(
+            failure, -ECONNRESET,
+            "the other side closed it during the TLS handshake, as Redis does at its "
+            "maxclients. " TLS_HINT);
+    if (reason_is_no_tls(error))
+        return failure_set(failure, -EPROTO, "the server there does not answer by TLS. " TLS_HINT);
+    return failure_set(failure, -EPROTO, "%s", gnutls_strerror(error));
 }

@@ -143,10 +143,10 @@ int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failur
         return -EAGAIN;
     }
     tls->error = result;
-    tls_error(tls, failure);
+    int reason = tls_reason(tls->session, result, tls->host, failure);
     if (result == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
         gnutls_alert_send_appropriate(tls->session, result); /* for the log of Redis */
-    return -EPROTO;
+    return reason;
 }
 
 /* What is not fatal is a message of TLS itself, such as a request to shake hands anew: RFC 5246,
@@ -158,10 +158,10 @@ static ssize_t tls_outcome(struct tls *tls, ssize_t result)
         return result;
     if (!gnutls_error_is_fatal((int)result))
         return -EAGAIN;
-    if (result == GNUTLS_E_PREMATURE_TERMINATION)
-        return 0;
     if (result == GNUTLS_E_PULL_ERROR)
         return cause ? -cause : -ECONNRESET;
+    if (tls_is_end((int)result))
+        return 0;
     tls->error = (int)result;
     return -EPROTO;
 }

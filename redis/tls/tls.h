@@ -17,7 +17,7 @@ int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *
              struct failure *failure);
 
 /* Continues the handshake. Returns 0 when it is complete; -EAGAIN, and *ret_wants_write says what
- * to wait for; or -EPROTO with a failure. */
+ * to wait for; or, with a failure, -EPROTO if a person has to act, else -ECONNRESET. */
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure);
 
 /* As recv and send, but an error is returned as a negative errno. -EAGAIN: wait for the socket,

@@ -72,7 +72,7 @@ static void connection_handshake(struct connection *connection)
     else if (result == -EAGAIN)
         connection_watch(connection, wants_write ? UV_WRITABLE : UV_READABLE);
     else
-        connection_lose(connection, result, failure.text);
+        connection_lose(connection, result == -EPROTO ? -EPROTO : -EAGAIN, failure.text);
 }
 
 static void connection_start_tls(struct connection *connection)

@@ -58,11 +58,12 @@ static const struct error {
      "Use that release, or see docs/deploy.md"},
 };
 
+/* A node of a Cluster adds "+ cluster connections" to the last one. */
 static const char *const PASSING[] = {
     "LOADING",
     "BUSY",
     "MASTERDOWN",
-    "ERR max number of clients reached",
+    "ERR max number of clients",
 };
 
 bool error_has_code(const char *text, const char *code)

@@ -20,13 +20,14 @@ static void expect_refusal(const char *url, const char *words)
     batond_process_stop(&batond);
 }
 
+/* A node that is away says nothing else. */
 TEST(redis_that_is_no_cluster_is_refused_at_the_start)
 {
     struct redis_process alone;
     char url[120];
     redis_process_start(&alone, &(struct redis_options){.port = true});
-    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", alone.port);
-    expect_refusal(url, "Cluster");
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:1,127.0.0.1:%d,127.0.0.1:2", alone.port);
+    expect_refusal(url, "it is not a node of a Redis Cluster");
     redis_process_stop(&alone);
 }
 
@@ -49,11 +50,14 @@ TEST_ON_CLUSTER(a_user_that_may_not_ask_is_refused_at_the_start)
     expect_refusal(url, "+cluster|slots +cluster|info +asking");
 }
 
+/* Also behind one that is away, and one that is no node. */
 TEST_ON_CLUSTER(one_node_that_answers_is_enough)
 {
     struct batond_process batond;
+    struct redis_process alone;
     char url[120];
-    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:1,127.0.0.1:%d",
+    redis_process_start(&alone, &(struct redis_options){.port = true});
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,127.0.0.1:1,127.0.0.1:%d", alone.port,
              all->clustered.nodes[4].port);
     struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
@@ -63,6 +67,7 @@ TEST_ON_CLUSTER(one_node_that_answers_is_enough)
         answers(client, line, NULL, 201, NULL);
     }
     batond_close(&batond, client);
+    redis_process_stop(&alone);
 }
 
 /* Names are moved to another node: both nodes are asked while they are on their way. */

@@ -11,8 +11,7 @@ static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
 enum { PREFLIGHT_MS = CLOCK_HANG_MS };
 
-/* What the preflight says of a URL, and that a store says the same and stays down. */
-static void expect_refusal(const char *text, int code, const char *why)
+static void expect_preflight(const char *text, int code, const char *why)
 {
     struct redis_url url;
     struct failure failure = {""};
@@ -22,8 +21,13 @@ static void expect_refusal(const char *text, int code, const char *why)
     if (!strstr(failure.text, why))
         fail_msg("`%s` does not say `%s`", failure.text, why);
     assert_null(strstr(failure.text, "secret"));
+}
 
+/* What the preflight says of a URL, and that a store says the same and stays down. */
+static void expect_refusal(const char *text, int code, const char *why)
+{
     struct store_fixture store;
+    expect_preflight(text, code, why);
     store_fixture_open(&store, text);
     store_fixture_await(&store, &store.downs, 1);
     assert_non_null(strstr(store.reason, why));
@@ -149,6 +153,37 @@ TEST(a_primary_that_becomes_a_replica_is_left)
     freeReplyObject(redis_process_command(&redis, "CONFIG SET replica-read-only no"));
     expect_warning(redis.url, "writable replica");
     redis_process_stop(&redis);
+}
+
+/* Redis says that before it reads a login. */
+TEST(a_node_at_its_maxclients_is_waited_for)
+{
+    struct redis_process redis;
+    char url[120];
+    redis_process_start(&redis, &(struct redis_options){.cluster = true});
+    freeReplyObject(redis_process_command(&redis, "CONFIG SET maxclients 1"));
+    snprintf(url, sizeof url, "redis+cluster://:secret@127.0.0.1:%d", redis.port);
+    expect_refusal(url, -EAGAIN, "max number of clients + cluster connections reached");
+    redis_process_stop(&redis);
+}
+
+/* Unless another member shows that the password is right. */
+TEST(a_member_that_refuses_stops_a_quorum_that_is_away)
+{
+    struct redis_process locked, open;
+    char url[160];
+    redis_process_start(
+        &locked,
+        &(struct redis_options){.port = true, .arguments = LIST("--requirepass", "opensesame")});
+    redis_process_start(&open, &(struct redis_options){.port = true});
+    snprintf(url, sizeof url, "redis+quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:%d", locked.port);
+    expect_preflight(url, -EPROTO, "0 of 3 members of the quorum are up. Member 3: ");
+    snprintf(url, sizeof url,
+             "redis+quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:%d,127.0.0.1:%d",
+             locked.port, open.port);
+    expect_preflight(url, -EAGAIN, "1 of 5 members of the quorum are up. Member 4: ");
+    redis_process_stop(&open);
+    redis_process_stop(&locked);
 }
 
 TEST(address_without_a_server_is_refused)

@@ -244,6 +244,16 @@ TEST(plain_and_tls_do_not_mix)
     stop(&world);
 }
 
+/* Redis closes without a word of TLS then. Over redis:// it says why. */
+TEST(a_port_that_closes_at_once_is_waited_for)
+{
+    struct world world;
+    start(&world, "DNS:localhost");
+    freeReplyObject(redis_process_command(&world.redis, "CONFIG SET maxclients 1"));
+    expect(&world, "rediss://localhost", -EAGAIN, "as Redis does at its maxclients. If this port");
+    stop(&world);
+}
+
 TEST(calls_work_as_without)
 {
     enum { SIZE = 3 << 20, MANY = 3 }; /* more than sockets take */

@@ -396,6 +396,38 @@ TEST_ON_PAIR(a_refusal_is_read_although_the_other_side_has_closed)
     assert_non_null(strstr(pair->failure.text, "unknown ca"));
 }
 
+/* What another server says, or a Redis that has no time for us, before it closes. */
+TEST_ON_PAIR(an_end_of_the_handshake_is_no_refusal)
+{
+    static const struct {
+        const char *sent;
+        size_t length;
+        int code;
+        const char *why;
+    } CASES[] = {
+        {"", 0, -ECONNRESET, "closed it during the TLS handshake"},
+        {"\x15\x03\x03\x00\x02\x01\x00", 7, -ECONNRESET, "closed it"}, /* close_notify */
+        {"\x16\x03\x03\x00\x64\x02", 6, -ECONNRESET, "closed it"},     /* within a record */
+        {"\x15\x03\x03\x00\x02\x02\x50", 7, -ECONNRESET, "Internal error"},
+        {"\x15\x03\x03\x00\x02\x02\x28", 7, -EPROTO, "handshake failure"},
+        {"-ERR max number of clients reached\r\n", 36, -EPROTO, "does not answer by TLS"},
+        {"HTTP/1.1 400 Bad Request\r\n\r\n", 28, -EPROTO, "does not answer by TLS"},
+    };
+    bool wants_write;
+    for (size_t i = 0; i < LENGTH(CASES); i++) {
+        begin_session(pair, "redis.example");
+        assert_int_equal(tls_handshake(pair->tls, &wants_write, &pair->failure), -EAGAIN);
+        assert_int_equal(send(pair->fds[1], CASES[i].sent, CASES[i].length, 0), CASES[i].length);
+        shutdown(pair->fds[1], SHUT_RDWR);
+        int result = -EAGAIN;
+        while (result == -EAGAIN)
+            result = tls_handshake(pair->tls, &wants_write, &pair->failure);
+        assert_int_equal(result, CASES[i].code);
+        if (!strstr(pair->failure.text, CASES[i].why))
+            fail_msg("`%s` does not say `%s`", pair->failure.text, CASES[i].why);
+    }
+}
+
 /* Reading and writing */
 
 static void other_sends(struct pair *pair, const char *bytes, size_t length)
@@ -519,8 +551,10 @@ TEST_ON_PAIR(an_end_is_an_end)
     assert_int_equal(tls_write(pair->tls, "PING", 4), -EPIPE);
     assert_int_equal(read_some(pair), 3); /* what was answered before counts */
     assert_int_equal(read_some(pair), 0);
-    connect_by(pair, TLS1_2_VERSION);
-    assert_int_equal(send(pair->fds[1], "\x17\x03\x03\x01", 4, 0), 4);
-    shutdown(pair->fds[1], SHUT_WR);
-    assert_int_equal(read_some(pair), 0);
+    for (int sent = 4; sent <= 6; sent += 2) {
+        connect_by(pair, TLS1_2_VERSION);
+        assert_int_equal(send(pair->fds[1], "\x17\x03\x03\x01\x00\x01", (size_t)sent, 0), sent);
+        shutdown(pair->fds[1], SHUT_WR);
+        assert_int_equal(read_some(pair), 0);
+    }
 }

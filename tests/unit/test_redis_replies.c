@@ -99,6 +99,7 @@ TEST(errors_have_a_kind)
         assert_int_equal(error_kind(CASES[i].text), CASES[i].kind);
     assert_true(error_passes("LOADING Redis is loading the dataset in memory"));
     assert_true(error_passes("ERR max number of clients reached"));
+    assert_true(error_passes("ERR max number of clients + cluster connections reached"));
     assert_false(error_passes("WRONGPASS invalid username-password pair"));
     assert_false(error_passes("ERR unknown command"));
 }
