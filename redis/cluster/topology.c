@@ -32,7 +32,7 @@ struct topology {
     const struct cluster_events *events;
     struct session *session;
     struct endpoint endpoint; /* to the node that the topology asks */
-    size_t candidate;         /* its index; see point_to_candidate */
+    size_t candidate;         /* its index; see topology_candidate */
     size_t passed_over;       /* nodes in a row without an answer that counts */
     bool is_retargeting;      /* the topology leaves its node; the node has not failed */
     bool is_retargeted;       /* the node of topology_retarget has not answered yet */
@@ -62,26 +62,31 @@ static void topology_set_target(struct topology *topology, const char *host, int
     topology->is_retargeting = false;
 }
 
-static void point_to_candidate(struct topology *topology)
+static struct node_table_address topology_candidate(const struct topology *topology)
 {
     size_t index = topology->candidate % count_candidates(topology);
     size_t serving = node_table_count_serving(topology->table);
-    if (index < serving) {
-        unsigned node = node_table_serving(topology->table, index);
-        struct node_table_address address = node_table_address(topology->table, node);
-        topology_set_target(topology, address.host, address.port);
-    } else {
-        const struct redis_node *node = &topology->url->nodes[index - serving];
-        topology_set_target(topology, node->host, node->port);
-    }
+    if (index < serving)
+        return node_table_address(topology->table, node_table_serving(topology->table, index));
+    const struct redis_node *node = &topology->url->nodes[index - serving];
+    return (struct node_table_address){node->host, node->port};
+}
+
+static void point_to_candidate(struct topology *topology)
+{
+    struct node_table_address address = topology_candidate(topology);
+    topology_set_target(topology, address.host, address.port);
 }
 
 /* Asks the next node at once, but pauses after a whole round in vain. */
 static void topology_pass_over(struct topology *topology)
 {
     topology->candidate++;
+    struct node_table_address address = topology_candidate(topology);
     if (++topology->passed_over % count_candidates(topology) != 0)
-        point_to_candidate(topology);
+        topology_set_target(topology, address.host, address.port);
+    else
+        endpoint_set_next(&topology->endpoint, address.host, address.port);
 }
 
 /* The session has lost its node, or could not reach it. */

@@ -35,15 +35,20 @@ bool endpoint_is(const struct endpoint *endpoint, const char *host, int port)
            host_names_equal(slice_of(host), slice_of(endpoint->host));
 }
 
-void endpoint_set(struct endpoint *endpoint, const char *host, int port)
+void endpoint_set_next(struct endpoint *endpoint, const char *host, int port)
 {
-    if (endpoint_is(endpoint, host, port))
-        return;
     endpoint->knows = true;
     endpoint->asks = false;
     endpoint->forbids = false;
     snprintf(endpoint->host, sizeof endpoint->host, "%s", host);
     endpoint->port = port;
+}
+
+void endpoint_set(struct endpoint *endpoint, const char *host, int port)
+{
+    if (endpoint_is(endpoint, host, port))
+        return;
+    endpoint_set_next(endpoint, host, port);
     endpoint_notify(endpoint);
 }
 

@@ -47,6 +47,10 @@ void endpoint_leave(struct endpoint *endpoint, struct follower *follower);
  * most REDIS_HOST_LONGEST bytes. */
 void endpoint_set(struct endpoint *endpoint, const char *host, int port);
 
+/* As endpoint_set, but notifies nobody: a follower that has lost the server goes there after its
+ * pause. */
+void endpoint_set_next(struct endpoint *endpoint, const char *host, int port);
+
 /* Followers stop using the server at `until` (on the loop's clock, in ms), even before they learn
  * that the endpoint points elsewhere. This process may have been stopped, and chance decides what
  * it does first after that. */

@@ -56,6 +56,24 @@ TEST(a_cluster_that_is_away_is_reported_once)
     store_fixture_close(&store);
 }
 
+/* Each round begins with the first node of the URL again. */
+TEST(first_node_of_a_cluster_comes_back)
+{
+    struct redis_process redis;
+    struct store_fixture store;
+    char url[80];
+    redis_process_start(&redis, &(struct redis_options){.cluster = true});
+    freeReplyObject(redis_process_command(&redis, "CLUSTER ADDSLOTSRANGE 0 16383"));
+    redis_process_kill(&redis);
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,127.0.0.1:1", redis.port);
+    store_fixture_open(&store, url);
+    store_fixture_await(&store, &store.downs, 1);
+    redis_process_resume(&redis);
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_close(&store);
+    redis_process_stop(&redis);
+}
+
 TEST_IN_WORLD(a_call_during_the_loss_is_in_doubt_or_done)
 {
     enum { MANY = 200 };
