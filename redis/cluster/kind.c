@@ -349,7 +349,7 @@ static const char *cluster_store_primary(void *state, struct shards_tally tally)
 const struct kind cluster_kind = {
     .open = cluster_store_open,
     .judge = cluster_store_judge,
-    .silence = "no node of the Redis Cluster answered",
+    .silence = "no node of the Redis Cluster could be used",
     .stop = cluster_store_stop,
     .close = cluster_store_close,
     .up = cluster_store_on_up,
