@@ -59,15 +59,6 @@ static void redelivery_answered(void *context, const struct store_result *result
         redelivery_forget(redelivery);
 }
 
-static void redelivery_send_call(struct locks *locks, unsigned shard,
-                                 const struct script_call *call)
-{
-    if (shard == BY_KEY)
-        store_eval(locks->store, call);
-    else
-        store_eval_at(locks->store, shard, call);
-}
-
 static void redelivery_send(struct redelivery *redelivery)
 {
     struct slice arguments[ARGUMENTS_MOST];
@@ -83,7 +74,10 @@ static void redelivery_send(struct redelivery *redelivery)
         .done = redelivery_answered,
         .context = redelivery,
     };
-    redelivery_send_call(redelivery->locks, redelivery->shard, &call);
+    if (redelivery->shard == BY_KEY)
+        store_eval(redelivery->locks->store, &call);
+    else
+        store_eval_at(redelivery->locks->store, redelivery->shard, &call);
 }
 
 static struct redelivery *redelivery_new(const struct script_call *call)
@@ -111,7 +105,8 @@ void redelivery_add_at(struct locks *locks, unsigned shard, const struct script_
 {
     struct redeliveries *redeliveries = &locks->redeliveries;
     if (shard != BY_KEY && redeliveries->count >= REDELIVERIES_MOST) {
-        redelivery_send_call(locks, shard, call);
+        if (store_shard_is_up(locks->store, shard))
+            store_eval_at(locks->store, shard, call);
         return;
     }
     struct redelivery *redelivery = redelivery_new(call);

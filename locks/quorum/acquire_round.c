@@ -19,7 +19,7 @@ struct acquire_round {
     struct broadcast broadcast;
     acquire_round_done *done; /* NULL: called, or abandoned */
     void *context;
-    bool is_agreeing;              /* on a fence, or on a version */
+    unsigned agreements;           /* under way, on a fence or on a version */
     bool has_ended;                /* all members have answered, or will not */
     bool is_quarantined;           /* a member refused only because of its quarantine */
     bool is_lost;                  /* grants that arrive from now on are taken back */
@@ -41,7 +41,7 @@ struct acquire_round {
 
 static void free_if_over(struct acquire_round *round)
 {
-    if (!round->has_ended || round->is_agreeing)
+    if (!round->has_ended || round->agreements > 0)
         return;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         free(round->views[i]);
@@ -144,7 +144,7 @@ static void report_won(struct acquire_round *round)
 static void version_agreed(void *context, bool is_known)
 {
     struct acquire_round *round = context;
-    round->is_agreeing = false;
+    round->agreements--;
     if (round->done && is_known)
         report_won(round);
     else if (round->done)
@@ -166,7 +166,7 @@ static void win(struct acquire_round *round, int64_t fence, const struct tally *
         report_won(round);
         return;
     }
-    round->is_agreeing = true;
+    round->agreements++;
     version_agree_tally(round->broadcast.locks, broadcast_key(&round->broadcast), tally, version,
                         version_agreed, round);
 }
@@ -174,11 +174,11 @@ static void win(struct acquire_round *round, int64_t fence, const struct tally *
 static void acquire_round_fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
     struct acquire_round *round = context;
-    round->is_agreeing = false;
     if (round->done && fence)
         win(round, fence, tally);
     else if (round->done)
         acquire_round_fail(round, QUORUM_TOO_FEW);
+    round->agreements--;
     free_if_over(round);
 }
 
@@ -334,7 +334,7 @@ static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
     } else if (agrees) {
         win(round, fence, &round->tally);
     } else {
-        round->is_agreeing = true;
+        round->agreements++;
         for (unsigned i = 0; i < round->tally.members; i++)
             round->is_agreed[i] = round->tally.votes[i].kind >= VOTE_GRANTED;
         fence_agree(broadcast->locks, broadcast_key(&round->broadcast), round->acquire.token,

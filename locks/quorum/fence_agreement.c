@@ -157,8 +157,8 @@ static bool fence_agreement_go_on(const struct fence_agreement *agreement, bool 
     const struct tally *tally = &agreement->tally;
     unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
     struct fence_agreement next = *agreement;
-    if (agreement->rounds == ROUNDS_MOST || left < tally_majority(tally) ||
-        !fence_agreement_revise(&next, is_split))
+    if (agreement->rounds == ROUNDS_MOST || store_is_closing(agreement->broadcast.locks->store) ||
+        left < tally_majority(tally) || !fence_agreement_revise(&next, is_split))
         return false;
     fence_agreement_begin(agreement->broadcast.locks, broadcast_key(&agreement->broadcast), &next,
                           fence_agreement_token(agreement));
@@ -240,6 +240,10 @@ void fence_agree(struct locks *locks, struct slice key, struct slice token,
         .is_for_all = tally_count(tally, VOTE_HOLDING) > 0,
         .rounds = 1,
     };
+    if (store_is_closing(locks->store)) { /* a closing store takes no calls */
+        done(context, 0, tally);
+        return;
+    }
     fence_agreement_begin(locks, key, &plan, token);
 }
 
@@ -256,5 +260,6 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
         .arguments = arguments,
         .argument_count = raise_arguments(token, numbers, RAISE_AGREED, texts, arguments),
     };
-    store_eval_at(locks->store, member, &call);
+    if (store_shard_is_up(locks->store, member))
+        store_eval_at(locks->store, member, &call);
 }

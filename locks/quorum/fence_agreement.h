@@ -12,7 +12,8 @@
 typedef void fence_agree_done(void *context, int64_t fence, const struct tally *tally);
 
 /* The holds of `tally` (VOTE_GRANTED and _HOLDING) are a majority and do not agree yet. Copies
- * everything. `done` runs once, from the loop and never before this has returned. */
+ * everything. `done` runs once: from the loop, and only while the store closes before this has
+ * returned. */
 void fence_agree(struct locks *locks, struct slice key, struct slice token,
                  const struct tally *tally, fence_agree_done *done, void *context);
 

@@ -42,6 +42,10 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
     char number[DECIMAL_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""),
                                       decimal_text(version, number)};
+    if (store_is_closing(locks->store)) { /* a closing store takes no calls */
+        done(context, false);
+        return;
+    }
     struct version_agreement *agreement = memory_checked(calloc(1, sizeof *agreement));
     agreement->done = done;
     agreement->context = context;

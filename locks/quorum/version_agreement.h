@@ -12,8 +12,8 @@
 typedef void version_agree_done(void *context, bool is_known);
 
 /* `known` is the version that each member is known to have, 0 if unknown. Copies the key. `done`
- * runs once, from the loop and never before this returns; `is_known` is false if too few members
- * answered. */
+ * runs once: from the loop, and only while the store closes before this returns. `is_known` is
+ * false if too few members answered. */
 void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
                    int64_t version, version_agree_done *done, void *context);
 
