@@ -16,7 +16,6 @@ integration/test_cluster_clocks
 integration/test_cluster_promoted
 integration/test_quarantine_fences
 integration/test_quarantine
-scripts/test_early_exits.sh
 redis/test_sentinel
 scripts/test_costs
 integration/test_confirm_setting

@@ -125,12 +125,11 @@ static int quorum_judge(const void *state, const struct preflight_report *report
     const struct quorum *quorum = state;
     unsigned up = 0, count = quorum->shards->count, unusable = 0, worst = count;
     for (unsigned i = 0; i < count; i++) {
-        if (reports[i].code == 0)
-            up++;
-        else if (reports[i].code == -EPROTO && unusable++ == 0)
+        bool is_unusable = reports[i].code == -EPROTO;
+        up += reports[i].code == 0;
+        if ((is_unusable && unusable == 0) || (reports[i].code != 0 && worst == count))
             worst = i;
-        else if (worst == count)
-            worst = i;
+        unusable += is_unusable;
     }
     int result = quorum_check_apart(quorum, failure);
     if (result < 0 || up > count / 2)

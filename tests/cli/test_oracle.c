@@ -5,6 +5,7 @@
  * BATON_ORACLE_RUNS says how many runs, each with another fault, tree and environment. They mostly
  * wait for the lock to end, so several lanes of them go side by side: processes of this program,
  * each with a Redis and a batond of its own. */
+#include "cli/status.h"
 #include "tests/cli/beat.h"
 #include "tests/cli/story.h"
 #include "tests/support/faults/preloaded.h"
@@ -316,7 +317,8 @@ static int64_t oracle_run(struct oracle *oracle, const struct fault *fault, enum
     int code = terminal_await(&oracle->second);
     assert_true(clock_wait_until(first_tree_has_shown_itself, oracle, CLOCK_HANG_MS));
     int64_t gap_ns = gap_of(oracle->page);
-    terminal_says(&oracle->second, code, 0, NULL, __FILE__, __LINE__);
+    if (code != STATUS_LOST) /* such as where the machine is too busy to renew it */
+        terminal_says(&oracle->second, code, 0, NULL, __FILE__, __LINE__);
     oracle_clear(oracle, fault);
     return gap_ns;
 }
