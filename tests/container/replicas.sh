@@ -22,6 +22,8 @@ start_replicas() {
     rm -rf "$dir/copy"
     mkdir "$dir/copy"
     cp -r deploy "$dir/copy"
+    # podman-compose 1.0 gives a check in words to /bin/sh, which the image does not have. It has the check itself.
+    sed -i '/# The image has this as well/,/start_period/d' "$dir/copy/$compose_file"
     (cd "$dir/copy" && follow "$dir/commands")
     front=http://127.0.0.1:7498
     one=http://$(address_in_front baton-1):7420
@@ -54,7 +56,8 @@ compose_yaml_fits_what_is_beside_it() {
     while read -r source; do [[ -e $source ]]; done <"$dir/sources"
     rules_of docs/redis.md >"$dir/rules"
     grep -qxF -- +fcall "$dir/rules"
-    diff "$dir/rules" <(rules_of "$compose_file")
+    # One more, which docs/redis.md names below: to check redis-keeps=all.
+    diff <(sort "$dir/rules" - <<<'+config|get') <(rules_of "$compose_file")
 }
 
 rules_of() { # FILE: what the user of Redis may do
