@@ -127,8 +127,8 @@ static bool has_got_a_marker(void *context)
  * it. */
 TEST_IN_WORLD(without_a_marker_no_round_begins)
 {
+    static int unconfirmed; /* it is answered when the world ends */
     struct store *store = world->store.store;
-    int unconfirmed = 0;
     store_fixture_run(&world->store, COUNT, "a", "");
     store_confirm(store, store_mark(store), 3, 2 * CLOCK_HANG_MS, count_error, &unconfirmed);
     store_fixture_idle(&world->store, 50);
