@@ -84,9 +84,10 @@ TEST_IN_WORLD(a_call_does_not_go_again_once_the_time_of_its_node_is_over)
     endpoint_init(&limited.endpoint, limited_doubted, NULL);
     endpoint_set(&limited.endpoint, "127.0.0.1", world->redis.port);
     const struct store_events store_events = {.context = &limited, .stamp = limited_stamp};
-    const struct node_options options = {&world->store.loop, &url, &limited.endpoint,
-                                         .events = {&limited, limited_up, limited_down},
-                                         .store_events = &store_events};
+    const struct node_options options = {
+        &world->store.loop, &url, &limited.endpoint,
+        .events = {.context = &limited, .up = limited_up, .down = limited_down},
+        .store_events = &store_events};
     limited.node = node_open(&options);
     store_fixture_await(&world->store, &limited.ups, 1);
 
