@@ -173,6 +173,23 @@ TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
     park(scripts, "u4", "one", .owner = "A", .reenters = true);
 }
 
+/* Its owner is granted while the server of the other is passed over. */
+TEST_WITH_CLOCK(waiting_upgrade_does_not_pass_that_of_another_owner)
+{
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared", .limit = 2);
+    park(scripts, "c", "one", .owner = "C", .mode = "shared", .limit = 2);
+    park(scripts, "c2", "one", .owner = "C", .reenters = true);
+    park(scripts, "a2", "two", .owner = "A", .reenters = true, .claim_ms = 30);
+    release(scripts, "n", "b");
+    assert_holds(scripts, "a2");
+    miss_turns(scripts, 30);
+    assert_holds(scripts, "c");
+    assert_status(look_again(scripts, "a2", "two", .owner = "A", .reenters = true), "waiting");
+    assert_int_equal(inspect(scripts, "n", "a2").position, 1);
+    assert_int_equal(inspect(scripts, "n", "c2").position, 2);
+}
+
 TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 {
     share(scripts, 3);
