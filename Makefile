@@ -177,7 +177,7 @@ bench-redis: ## what an operation takes of Redis beside the least that it could,
 	@$(submake) $(BUILD)/generated/library.lua
 	@QUICK='$(QUICK)' tests/bench/replay.py $(BUILD)/generated/library.lua
 
-figures: ## measure start, speed, waiting and size (PARTS='cost code' for some)
+figures: ## measure start, speed and waiting (PARTS='start cli' for some)
 	@$(packages) build run bench
 	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)

@@ -9,7 +9,6 @@
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
 #   cli       what `baton run` costs beside flock(1): time, memory, and how often it wakes up
-#   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/bench/processes.sh
@@ -128,29 +127,6 @@ part_confirm() {
     end "${pids_of[@]}"
 }
 
-part_code() {
-    local layer sources
-    mapfile -t sources < <(find base redis locks api server -name '*.c')
-    echo 'lines of functions, from opening to closing brace (base redis locks api server):'
-    awk '/^\{/ { start = FNR } /^\}/ && start { print FNR - start + 1, FILENAME; start = 0 }' \
-        "${sources[@]}" | sort -n >"$dir/functions"
-    awk '{ v[NR] = $1; if ($1 > 40) long++ } END {
-        printf "  %d functions, median %d, 95%% at most %d, longest %d, over 40: %d\n",
-               NR, v[int((NR + 1) / 2)], v[int(NR * 0.95)], v[NR], long }' "$dir/functions"
-    tail -n 3 "$dir/functions" | sed 's/^/  /'
-    echo 'files:'
-    for layer in base redis locks api server; do
-        find "$layer" -name '*.[ch]' -exec wc -l {} + | awk -v layer="$layer" '$2 != "total" {
-            n++; sum += $1; if ($1 > most) { most = $1; name = $2 } }
-            END { printf "  %-7s %3d files %5d lines, largest %s (%d)\n", layer, n, sum, name, most }'
-    done
-    wc -l locks/scripts/*.lua locks/scripts/*/*.lua | tail -n 1 | sed 's/^ */  lua     /'
-    echo 'includes between layers (number of files):'
-    grep -oE '^#include "(base|redis|locks|api|server)/' -r base redis locks api server \
-        --include='*.[ch]' | sed -E 's#^([a-z]+)/[^:]*:\#include "([a-z]+)/#\1 \2#' |
-        awk '$1 != $2' | sort | uniq -c | sed 's/^ */  /; s/ \([a-z]*\) \([a-z]*\)$/ \1 -> \2/'
-}
-
 elapsed_us() { # COMMAND...
     local from=${EPOCHREALTIME/./}
     "$@"
@@ -213,7 +189,7 @@ part_cli() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start handover parked processor confirm engines cli code)
+((${#parts[@]})) || parts=(start handover parked processor confirm engines cli)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

@@ -1,6 +1,6 @@
 #include "tests/bench/caller.h"
 #include "tests/bench/modes.h"
-#include "tests/bench/monitor.h"
+#include "tests/bench/plain.h"
 #include "tests/bench/run.h"
 
 #include "tests/support/clock.h"
@@ -62,26 +62,33 @@ static void note_arrival(struct contention *contention, const char *text)
         turn->arrival = ++contention->arrivals;
 }
 
+/* Returns whether the line is that of the ECHO of catch_up. */
+static bool note_line(struct contention *contention, redisReply *line)
+{
+    bool is_echo = strstr(line->str, "\"ECHO\" \"now\"");
+    note_arrival(contention, line->str);
+    freeReplyObject(line);
+    return is_echo;
+}
+
 static void read_monitor(struct contention *contention)
 {
-    struct monitor_line line = {.reply = plain_read(contention->monitor)};
-    if (!line.reply)
-        return;
-    do
-        note_arrival(contention, line.reply->str);
-    while (monitor_next(contention->monitor, &line, false));
+    redisReply *line = plain_read(contention->monitor);
+    for (; line; line = plain_take(contention->monitor))
+        note_line(contention, line);
 }
 
 /* Reads all that happened until now. */
 static void catch_up(struct contention *contention)
 {
-    struct monitor_line line = {.reply = NULL};
+    bool is_caught_up = false;
     freeReplyObject(plain_command(contention->link, "ECHO now"));
-    do {
-        monitor_next(contention->monitor, &line, true);
-        note_arrival(contention, line.text);
-    } while (strcmp(line.name, "echo") != 0);
-    freeReplyObject(line.reply);
+    while (!is_caught_up) {
+        redisReply *line = plain_take(contention->monitor);
+        if (!line)
+            line = plain_read(contention->monitor);
+        is_caught_up = line && note_line(contention, line);
+    }
 }
 
 static void ask(struct contention *contention, struct contender *contender)
@@ -194,7 +201,8 @@ void mode_contend(const struct options *options, struct figures *figures)
     struct sockaddr_in server = caller_address(options->urls[0]);
     struct contention contention = {
         .run = &run, .count = (size_t)options->clients, .wait = options->wait};
-    contention.monitor = monitor_open(options->redis);
+    contention.monitor = plain_connect(options->redis);
+    freeReplyObject(plain_command(contention.monitor, "MONITOR"));
     contention.link = plain_connect(options->redis);
     contend(&contention, &server, options->seconds * 1000);
     check_order(&contention, figures);
