@@ -105,7 +105,7 @@ local function attach(state, waiter, request)
         queue.put(state, waiter, request.server)
     elseif waiter[SERVER] == '' then
         queue.take(state, request[TOKEN], '', waiter)
-        queue.put_away(state, waiter, 'absent')
+        queue.put(state, waiter, '', 'absent')
     else
         queue.write(state, waiter)
     end

@@ -154,7 +154,8 @@ function queue.settle_place(state, waiter)
     end
 end
 
--- Puts a waiter into the line of the server `id`, or where it is away ('') among the `absent` or the `missed`.
+-- Puts a waiter into the line of the server `id`, or where it is away (''), among the `absent` or the `missed` until
+-- it EXPIRES.
 function queue.put(state, waiter, id, where)
     local line = line_key(where or id)
     waiter[SERVER] = id
@@ -168,11 +169,6 @@ function queue.put(state, waiter, id, where)
     end
     queue.note_entrant(state, waiter)
     queue.forget_heads(state, id)
-end
-
--- Puts a waiter among the `absent` or the `missed` until it EXPIRES.
-function queue.put_away(state, waiter, where)
-    queue.put(state, waiter, '', where)
 end
 
 -- Removes the record of a waiter that waits no longer, or has claimed its grant.
@@ -194,7 +190,7 @@ function queue.leave(state, waiter, ms)
     if ms > 0 then
         queue.take(state, waiter[TOKEN], waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[EXPIRES] = '', now + ms * 1000
-        queue.put_away(state, waiter, 'absent')
+        queue.put(state, waiter, '', 'absent')
     elseif waiter == state.inline then
         state[WAITERS] = 0
         inline.vacate(state)
@@ -242,7 +238,7 @@ function queue.put_back(state, hold, has_missed)
         queue.miss(state)
     end
     if waiter[EXPIRES] > now then
-        queue.put_away(state, waiter, has_missed and 'missed' or 'absent')
+        queue.put(state, waiter, '', has_missed and 'missed' or 'absent')
     else
         queue.forget(state, hold[TOKEN])
     end
@@ -276,7 +272,7 @@ function queue.remove_dead_server(state, server)
         queue.take(state, token, server[ID], waiter)
         if waiter and ends > now then
             waiter[EXPIRES] = ends
-            queue.put_away(state, waiter, where)
+            queue.put(state, waiter, '', where)
         else
             queue.forget(state, token)
         end
