@@ -174,6 +174,30 @@ static void start_first(struct oracle *oracle, const char *run, enum beat_tree t
     }
 }
 
+static void start_second(struct oracle *oracle)
+{
+    char run[700];
+    snprintf(run, sizeof run, "exec $BATON run -q --ttl=3s %s -- %s --beat %s 1 0", oracle->name,
+             oracle->program, oracle->page_path);
+    terminal_start(&oracle->second, run);
+}
+
+/* It begins anew as the first one does. Once it has begun, it may lose its lock in the same way. */
+static void await_second(struct oracle *oracle)
+{
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    int code = terminal_await(&oracle->second);
+    while (!second_has_begun(oracle)) {
+        if (clock_ms() > deadline)
+            fail_msg("the second tree has not begun; last: %s", oracle->second.output);
+        print_message("ended before it began (%d): %s\n", code, oracle->second.output);
+        start_second(oracle);
+        code = terminal_await(&oracle->second);
+    }
+    if (code != STATUS_LOST)
+        terminal_says(&oracle->second, code, 0, NULL, __FILE__, __LINE__);
+}
+
 static void oracle_start(struct oracle *oracle, const struct fault *fault, enum beat_tree tree,
                          enum place place, const char *careless)
 {
@@ -190,9 +214,7 @@ static void oracle_start(struct oracle *oracle, const struct fault *fault, enum 
              oracle->name, oracle->program, oracle->page_path, (int)tree, careless,
              PLACED[place].command);
     start_first(oracle, run, tree);
-    snprintf(run, sizeof run, "exec $BATON run -q --ttl=3s %s -- %s --beat %s 1 0", oracle->name,
-             oracle->program, oracle->page_path);
-    terminal_start(&oracle->second, run);
+    start_second(oracle);
     assert_true(clock_wait_until(second_waits_or_has_begun, oracle, CLOCK_HANG_MS));
 }
 
@@ -314,11 +336,9 @@ static int64_t oracle_run(struct oracle *oracle, const struct fault *fault, enum
         printf("the first run has overcome it\n");
         end_tree(oracle);
     }
-    int code = terminal_await(&oracle->second);
+    await_second(oracle);
     assert_true(clock_wait_until(first_tree_has_shown_itself, oracle, CLOCK_HANG_MS));
     int64_t gap_ns = gap_of(oracle->page);
-    if (code != STATUS_LOST) /* such as where the machine is too busy to renew it */
-        terminal_says(&oracle->second, code, 0, NULL, __FILE__, __LINE__);
     oracle_clear(oracle, fault);
     return gap_ns;
 }
