@@ -55,14 +55,29 @@ expect 1 '0 passed, 1 failed'
 BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
 
 # The longest begin first, the others as they come.
-mkdir -p redis unit scripts
-for name in unit/test_date redis/test_inbox unit/test_fields scripts/test_costs; do
+mkdir -p redis unit cli
+for name in unit/test_date cli/test_run unit/test_fields redis/test_inbox; do
     program $name 0 "$(ok a)"
 done
-order=$(BATON_TEST_JOBS=1 "$runner" unit/test_date redis/test_inbox unit/test_fields scripts/test_costs |
+order=$(BATON_TEST_JOBS=1 "$runner" unit/test_date cli/test_run unit/test_fields redis/test_inbox |
     awk '/passed +0 failed/ { print $1 }' | xargs)
-[[ $order == "scripts/test_costs redis/test_inbox unit/test_date unit/test_fields" ]] ||
+[[ $order == "redis/test_inbox cli/test_run unit/test_date unit/test_fields" ]] ||
     { echo "order: $order" && exit 1; }
+
+# Where the processors have no room, half of the programs run at a time.
+for number in {1..6}; do
+    printf '#!/bin/sh\necho 1 >>begun\nsleep 0.3\necho -1 >>begun\n' >"at_once$number.sh"
+done
+chmod +x at_once*.sh
+busy=()
+for ((i = 0; i < 2 * $(nproc); i++)); do
+    timeout 60 yes >/dev/null &
+    busy+=("$!")
+done
+BATON_TEST_JOBS=4 expect 0 '6 passed, 0 failed' ./at_once*.sh
+kill "${busy[@]}"
+[[ $(awk '{ running += $1; if (running > most) most = running } END { print most }' begun) == 2 ]] ||
+    { echo "begun: $(xargs <begun)" && exit 1; }
 
 # The first failed assertion ends its program, and what it says is read.
 cat >fails.c <<'END'
