@@ -36,14 +36,14 @@ pid_t pid_said(struct story *story, const char *word)
     return (pid_t)strtol(line + strlen(word), NULL, 10);
 }
 
-void start_tree(struct story *story, const char *name, const char *trap)
+void start_tree(struct story *story, const char *name, const char *ttl, const char *trap)
 {
     char command[600];
     snprintf(command, sizeof command,
-             "exec $BATON run --ttl=6s %s -c '"
+             "exec $BATON run --ttl=%s %s -c '"
              "trap \"%s\" TERM; echo \"guard $PPID\"; echo \"near $$\"; "
              "setsid sh -c \"echo far \\$\\$; exec sleep 600\" & sleep 600; sleep 600'",
-             name, trap);
+             ttl, name, trap);
     terminal_start(&story->terminal, command);
     story->guard = pid_said(story, "guard ");
     story->near = pid_said(story, "near ");

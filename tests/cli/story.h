@@ -51,8 +51,8 @@ void run_beside(const struct terminal *terminal, const char *command);
 /* Waits for a line with the word. Returns the number behind it. */
 pid_t pid_said(struct story *story, const char *word);
 
-/* Starts `baton run` with a TTL of 6 s. `trap` is what the tree does at SIGTERM. */
-void start_tree(struct story *story, const char *name, const char *trap);
+/* Starts `baton run`. `trap` is what the tree does at SIGTERM. */
+void start_tree(struct story *story, const char *name, const char *ttl, const char *trap);
 
 /* Whether `near` and `far` are dead. Takes a struct story. */
 bool tree_is_gone(void *context);

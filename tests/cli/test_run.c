@@ -89,7 +89,7 @@ TEST_IN_STORY(signal_to_all_processes_ends_the_command_alone)
 
 TEST_IN_STORY(broken_lock_ends_the_whole_tree)
 {
-    start_tree(story, "broken", "");
+    start_tree(story, "broken", "1m", "");
     answers(client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
     ends(terminal, 76, "broken: the lock is lost: it was broken ");
     assert_non_null(strstr(terminal->output, " ago from 127.0.0.1: moved\n"));
@@ -117,7 +117,8 @@ struct fault {
     const char *name;
     int batond, front, guard, code;
     const char *said, *trap;
-    bool frees; /* the lock at once */
+    bool frees;         /* the lock at once */
+    bool is_end_of_ttl; /* which ends the tree */
 };
 
 /* Where the front gets a signal, and a guard is there to end the tree, nothing is said of the order
@@ -125,7 +126,8 @@ struct fault {
 static void tree_ends_by(struct story *story, const struct fault *fault)
 {
     print_message("%s\n", fault->name);
-    start_tree(story, fault->name, fault->trap ? fault->trap : "");
+    start_tree(story, fault->name, fault->is_end_of_ttl ? "10s" : "1m",
+               fault->trap ? fault->trap : "");
     process_signal(&story->service.batond.process, fault->batond); /* 0: none */
     process_signal(&story->terminal.process, fault->front);
     kill(story->guard, fault->guard);
@@ -144,16 +146,18 @@ static void tree_ends_by(struct story *story, const struct fault *fault)
 TEST_IN_STORY(whole_tree_ends_at_any_fault)
 {
     static const struct fault FAULTS[] = {
-        {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: "},
+        {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: ", .is_end_of_ttl = true},
         {"front", .front = SIGKILL, .code = 128 + SIGKILL},
         /* without a need for SIGKILL, at any load */
-        {"stopped", .front = SIGSTOP, .code = 76, .trap = "exit 1"},
+        {"stopped", .front = SIGSTOP, .code = 76, .trap = "exit 1", .is_end_of_ttl = true},
         {"guard", .guard = SIGKILL, .code = 70, .said = "guard", .frees = true},
         /* The kernel continues it when there is something to do. */
-        {"frozen", .batond = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL"},
+        {"frozen", .batond = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL",
+         .is_end_of_ttl = true},
         /* Nobody renews, and nobody but the kernel can wake the guard: the tree is dead before the
          * TTL is over, on any machine that runs anything in an eighth of it. */
-        {"both", .front = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL"},
+        {"both", .front = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL",
+         .is_end_of_ttl = true},
         /* What the guard leaves comes to the front, which the kernel continues. */
         {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard"},
     };

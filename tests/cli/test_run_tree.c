@@ -38,7 +38,7 @@ TEST_IN_STORY(hidden_tree_is_ended)
 
 TEST_IN_STORY(tree_is_ended_where_no_file_can_be_opened)
 {
-    start_tree(story, "full", "");
+    start_tree(story, "full", "6s", "");
     assert_int_equal(prlimit(story->guard, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
     answers(client, "DELETE /locks/full?force=true", NULL, 200, NULL);
     ends(terminal, 76, "the lock is lost");
@@ -51,7 +51,7 @@ TEST_IN_STORY(front_ends_the_tree_where_no_file_can_be_opened)
     const char *baton = getenv("BATON_TEST_BATON");
     if (baton && strstr(baton, "/address/"))
         skip(); /* LeakSanitizer opens files at the end */
-    start_tree(story, "full", "");
+    start_tree(story, "full", "6s", "");
     assert_int_equal(prlimit(terminal->process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL),
                      0);
     kill(story->guard, SIGKILL);
