@@ -159,7 +159,8 @@ TEST_IN_STORY(whole_tree_ends_at_any_fault)
         {"both", .front = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL",
          .is_end_of_ttl = true},
         /* What the guard leaves comes to the front, which the kernel continues. */
-        {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard"},
+        {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard",
+         .is_end_of_ttl = true},
     };
     for (size_t i = 0; i < LENGTH(FAULTS); i++)
         tree_ends_by(story, &FAULTS[i]);
