@@ -485,7 +485,7 @@ void crew_check(struct crew *crew)
     struct findings findings;
     dismiss_watchman(crew);
     struct terms terms = {.claim_us = (int64_t)crew->stage->claim_ms * 1000,
-                          .slack_us = 100000,
+                          .slack_us = 2000000, /* the machine may stand still */
                           .settle_us = 500000,
                           .disturbances = crew->disturbances,
                           .disturbance_count = crew->disturbance_count};

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, ON_ITS_WAY_MS = 1 };
+enum { EVENTS = 256 };
 
 struct many {
     int epoll;
@@ -126,10 +126,13 @@ bool many_hang_up(struct many_client *client, bool reset, bool by_proxy)
     if (!many_is_busy(client))
         return true;
     if (client->fd > 0 && !client->connecting) {
+        char reply[] = "HTTP/1.1 400"; /* what haproxy says to a client that is gone */
+        char got[sizeof reply] = "";
         shutdown(client->fd, by_proxy ? SHUT_WR : SHUT_RDWR); /* then nothing more comes in */
         if (by_proxy)
-            poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, ON_ITS_WAY_MS);
-        answered = recv(client->fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+            poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, CLOCK_HANG_MS);
+        answered = recv(client->fd, got, sizeof got - 1, MSG_PEEK | MSG_DONTWAIT) > 0 &&
+                   strcmp(got, reply) != 0;
     }
     if (client->fd > 0 && reset)
         setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &NOW, sizeof NOW);

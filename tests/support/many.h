@@ -46,8 +46,8 @@ void many_send(struct many *many, struct many_client *client, int port, const ch
 
 /* The client goes away as a program that ends does; with `reset`, what it may still get is refused
  * at once. `done` is not called. Does nothing where no request is under way. Returns false where
- * its kernel had a reply by then. Behind a proxy, a reply that comes a moment later counts, too:
- * the proxy had it, and no server can know more. */
+ * its kernel had a reply by then. Behind a proxy, one that comes before the proxy closes counts,
+ * too: the proxy had it, and no server can know more. */
 bool many_hang_up(struct many_client *client, bool reset, bool by_proxy);
 
 /* Whether a request is under way. */
