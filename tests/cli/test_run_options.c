@@ -53,7 +53,7 @@ TEST_IN_STORY(max_held_of_batond_ends_the_command_with_124)
 
 TEST_IN_STORY(lost_lock_is_ignored_if_asked)
 {
-    terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore kept -c 'echo ready; until "
+    terminal_start(terminal, "exec $BATON run --ttl=1m --on-lost=ignore kept -c 'echo ready; until "
                              "test -e go; do sleep 0.05; done; exit 5'");
     comes_to_say(terminal, "ready");
     answers(client, "DELETE /locks/kept?force=true", NULL, 200, NULL);
@@ -64,7 +64,7 @@ TEST_IN_STORY(lost_lock_is_ignored_if_asked)
 
 TEST_IN_STORY(silent_batond_is_ignored_if_asked)
 {
-    terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore quiet -c 'echo ready; "
+    terminal_start(terminal, "exec $BATON run --ttl=8s --on-lost=ignore quiet -c 'echo ready; "
                              "until test -e gone; do sleep 0.05; done; exit 6'");
     comes_to_say(terminal, "ready");
     process_signal(&story->service.batond.process, SIGSTOP);

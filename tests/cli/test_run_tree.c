@@ -28,7 +28,7 @@ TEST_IN_STORY(hidden_tree_is_ended)
     terminal_start(
         terminal,
         "exec unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc; exec " AS_NOBODY
-        "./baton run --ttl=3s hidden -- ./shell tree'");
+        "./baton run --ttl=1m hidden -- ./shell tree'");
     story->near = pid_said(story, "near ");
     story->far = pid_said(story, "far ");
     answers(client, "DELETE /locks/hidden?force=true", NULL, 200, NULL);
@@ -119,7 +119,7 @@ TEST_IN_STORY(other_processes_of_the_machine_cost_nothing)
 TEST_IN_STORY(processes_that_fork_and_end_again_and_again_are_ended)
 {
     terminal_start(terminal,
-                   "exec $BATON run --ttl=3s chain -- perl -e '$SIG{TERM} = \"IGNORE\"; $| = 1; "
+                   "exec $BATON run --ttl=8s chain -- perl -e '$SIG{TERM} = \"IGNORE\"; $| = 1; "
                    "open F, \">alive\"; flock F, 2; print \"begun\\n\"; fork for 1..4; "
                    "while (time < $^T + 100) { exit if fork; select undef, undef, undef, .001 }'");
     comes_to_say(terminal, "begun");
@@ -138,7 +138,7 @@ TEST_IN_STORY(process_that_could_not_be_ended_is_named_with_its_delay)
                      FOR_NOBODY "cp $(command -v setpriv) root; chmod 4755 root; test 0 = "
                                 "\"$(" AS_NOBODY "./root --reuid=0 id -u)\"") != 0)
         skip(); /* only root can make such a program */
-    terminal_start(terminal, "exec " AS_NOBODY "./baton run --ttl=3s stuck -- ./root --reuid=0 sh "
+    terminal_start(terminal, "exec " AS_NOBODY "./baton run --ttl=8s stuck -- ./root --reuid=0 sh "
                              "-c 'echo \"near $$\"; exec sleep 600'");
     story->near = pid_said(story, "near ");
     process_signal(&story->service.batond.process, SIGSTOP);

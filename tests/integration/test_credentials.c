@@ -201,8 +201,8 @@ TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
 TEST_WITH(stream_ends_when_rights_change, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"dev", ALL, NULL}};
-    struct parked *changed = guarded_park(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
-    struct parked *same = guarded_park(state, "dev", "POST /locks/c?hold=connection&ttl=3s");
+    struct parked *changed = guarded_park(state, "ci", "POST /locks/b?hold=connection&ttl=6s");
+    struct parked *same = guarded_park(state, "dev", "POST /locks/c?hold=connection&ttl=6s");
     assert_true(parked_receives(changed, "\"granted\"", CLOCK_HANG_MS));
     assert_true(parked_receives(same, "\"granted\"", CLOCK_HANG_MS));
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));

@@ -126,11 +126,11 @@ TEST(streams_go_on_until_the_end)
     struct stage stage;
     enter(&stage, "10m");
     struct parked *old =
-        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/stream?hold=connection&ttl=3s");
+        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/stream?hold=connection&ttl=6s");
     assert_true(parked_receives(old, "granted", CLOCK_HANG_MS));
     begin_draining(&stage);
     struct parked *late =
-        parked_send(stage.stopping.port, NULL, "POST /locks/late?hold=connection&ttl=3s", NULL);
+        parked_send(stage.stopping.port, NULL, "POST /locks/late?hold=connection&ttl=6s", NULL);
     assert_true(parked_receives(late, "granted", CLOCK_HANG_MS));
     assert_true(parked_receives(late, "heartbeat", CLOCK_HANG_MS));
     assert_true(parked_receives(old, "heartbeat", CLOCK_HANG_MS));

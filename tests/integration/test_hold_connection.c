@@ -46,7 +46,7 @@ TEST_ON_SERVICE(hold_by_connection_outlives_its_ttl)
 {
     char line[100];
     int64_t begun = clock_ms();
-    struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=3s&owner=me");
+    struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=6s&owner=me");
     is_granted(stream, 201);
     assert_non_null(strstr(stream->text, "\r\nContent-Type: application/x-ndjson\r\n"));
     assert_non_null(strstr(stream->text, "\r\nLocation: /locks/kept\r\n"));
@@ -55,11 +55,11 @@ TEST_ON_SERVICE(hold_by_connection_outlives_its_ttl)
     answers_token(service->client, TOKEN, "GET /locks/kept", NULL, 200, NULL);
     assert_true(json_is_true(member(service->client, "mine")));
     int64_t version = http_integer(service->client, "version");
-    snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":3000}\n",
+    snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":6000}\n",
              version);
     for (int i = 0; i < 4; i++)
         assert_true(parked_receives(stream, line, CLOCK_HANG_MS));
-    assert_true(clock_ms() - begun >= 3990); /* one every third of the TTL, not more */
+    assert_true(clock_ms() - begun >= 7990); /* one every third of the TTL, not more */
     answers(service->client, "GET /locks/kept", NULL, 200, NULL);
     assert_int_equal(http_integer(service->client, "version"), version);
     parked_close(stream);
@@ -113,9 +113,9 @@ TEST_ON_SERVICE(hold_by_connection_may_be_asked_for_in_body)
 TEST_ON_SERVICE(token_that_holds_gets_its_ttl_anew)
 {
     answers_token(service->client, TOKEN, "POST /locks/again?ttl=1h", NULL, 201, NULL);
-    struct parked *stream = hold(service->batond.port, "again?hold=connection&ttl=3s");
+    struct parked *stream = hold(service->batond.port, "again?hold=connection&ttl=6s");
     is_granted(stream, 200);
-    assert_non_null(strstr(stream->text, "\"ttl_ms\":3000,"));
+    assert_non_null(strstr(stream->text, "\"ttl_ms\":6000,"));
     assert_true(parked_receives(stream, "\"heartbeat\"", CLOCK_HANG_MS));
     parked_close(stream);
     assert_true(comes_to(service->client, "again", "free", 0));
