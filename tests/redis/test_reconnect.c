@@ -193,15 +193,12 @@ TEST_IN_WORLD(a_pause_of_our_own_loses_nothing)
 /* connect(2) itself fails. */
 TEST(an_address_without_a_route_is_named)
 {
-    static const char *const URLS[] = {"redis://224.0.0.1:6379", "rediss://224.0.0.1:6379"};
-    for (size_t i = 0; i < LENGTH(URLS); i++) {
-        struct store_fixture store;
-        store_fixture_open(&store, URLS[i]);
-        store_fixture_await(&store, &store.downs, 1);
-        assert_non_null(strstr(store.reason, "cannot connect to Redis at redis"));
-        assert_non_null(strstr(store.reason, "224.0.0.1:6379/0: Network is unreachable"));
-        store_fixture_close(&store);
-    }
+    struct store_fixture store;
+    store_fixture_open(&store, "redis://224.0.0.1:6379");
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, "cannot connect to Redis at redis://224.0.0.1:6379/0: "
+                                         "Network is unreachable"));
+    store_fixture_close(&store);
 }
 
 /* Bugs of others: a client that never notices that its Redis comes late. */

@@ -106,11 +106,11 @@ static void expect(const struct world *world, const char *host, int result, cons
     expect_with(world, host, &(struct redis_access){0}, result, why);
 }
 
-static void open_store(const struct world *world, struct store_fixture *store)
+static void open_store(const struct world *world, const char *host, struct store_fixture *store)
 {
     struct redis_url url;
     char text[64];
-    snprintf(text, sizeof text, "rediss://localhost:%s", world->port);
+    snprintf(text, sizeof text, "rediss://%s:%s", host, world->port);
     assert_int_equal(redis_url_parse(text, &url, NULL), 0);
     assert_int_equal(redis_access_add(&url, &(struct redis_access){.ca = world->ca}, NULL), 0);
     store_fixture_open_with(store, &url);
@@ -133,6 +133,20 @@ TEST(the_certificate_must_name_the_host)
     stop(&world);
     start(&world, "DNS:redis.example");
     expect(&world, "rediss://localhost", -EPROTO, "mismatch");
+    stop(&world);
+}
+
+/* connect(2) itself fails, before TLS begins. */
+TEST(address_without_a_route_is_named)
+{
+    struct world world;
+    struct store_fixture store;
+    start(&world, "DNS:localhost");
+    open_store(&world, "224.0.0.1", &store);
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, "cannot connect to Redis at rediss://224.0.0.1:"));
+    assert_non_null(strstr(store.reason, ": Network is unreachable"));
+    store_fixture_close(&store);
     stop(&world);
 }
 
@@ -218,7 +232,7 @@ TEST(redis_may_ask_who_we_are)
     expect_with(&world, "rediss://localhost", &keyless, -EINVAL, "has no readable key");
 
     /* A service tells why, and goes on trying. */
-    open_store(&world, &store);
+    open_store(&world, "localhost", &store);
     store_fixture_await(&store, &store.downs, 1);
     assert_non_null(strstr(store.reason, "certificate required"));
     store_fixture_close(&store);
@@ -260,7 +274,7 @@ TEST(calls_work_as_without)
     struct world world;
     struct store_fixture store;
     start(&world, "DNS:localhost");
-    open_store(&world, &store);
+    open_store(&world, "localhost", &store);
     store_fixture_await(&store, &store.ups, 1);
     assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 1);
 
