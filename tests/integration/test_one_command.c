@@ -11,13 +11,15 @@
 
 /* Each worker looks at the record of Redis once a second: one call, with TIME and one HMGET. And
  * about once an hour at the libraries: one call, with TIME, HSET, PEXPIRE and HGETALL. If the
- * machine stands still, a call comes too late: it reads the clock alone, and is made again. */
+ * machine stands still, a call comes too late: it reads the clock alone, and is made again. If it
+ * does so for long, a worker has to tell Redis of its TTLs anew, and the figures tell nothing. */
 enum {
     ACQUIRES = 10000,
     BATCH = 100,
     REPLIES_SIZE = 128 * 1024,
     WORKERS = 2,
     LOOK_EVERY_MS = 1000,
+    LONG_MS = 1000,
     LATE_MOST = ACQUIRES / 100
 };
 
@@ -77,6 +79,18 @@ static void acquire_batch(int fd, int first)
     }
 }
 
+/* Of names from this number on. Returns whether the machine never stood still for long. */
+static bool acquire_all(int fd, int first)
+{
+    bool is_steady = true;
+    for (int i = 0; i < ACQUIRES; i += BATCH) {
+        int64_t begun = clock_ms();
+        acquire_batch(fd, first + i);
+        is_steady &= clock_ms() - begun < LONG_MS;
+    }
+    return is_steady;
+}
+
 TEST_ON_SERVICE(ten_thousand_acquires_are_ten_thousand_commands)
 {
     int fd = raw_connect(service->batond.port);
@@ -84,14 +98,17 @@ TEST_ON_SERVICE(ten_thousand_acquires_are_ten_thousand_commands)
     answers(service->client, "POST /locks/first?ttl=1h", NULL, 201, NULL);
     acquire_batch(
         fd, -BATCH); /* another worker may serve it, and has yet to learn what the first has */
-    int64_t begun = clock_ms();
-    struct calls before = calls_so_far(&service->redis);
-
-    for (int i = 0; i < ACQUIRES; i += BATCH)
-        acquire_batch(fd, i);
+    int64_t begun, deadline = clock_ms() + CLOCK_HANG_MS;
+    struct calls before;
+    int first = 0;
+    do {
+        assert_true(clock_ms() < deadline);
+        begun = clock_ms();
+        before = calls_so_far(&service->redis);
+    } while (!acquire_all(fd, ACQUIRES * first++));
+    struct calls now = calls_so_far(&service->redis);
     close(fd);
 
-    struct calls now = calls_so_far(&service->redis);
     long long looks = now.hmget - before.hmget, checks = now.hgetall - before.hgetall,
               calls = now.fcall - before.fcall, late = calls - ACQUIRES - looks - checks;
     assert_in_range(looks, 0, WORKERS * ((clock_ms() - begun) / LOOK_EVERY_MS + 2));
