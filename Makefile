@@ -151,7 +151,7 @@ guarantees: ## lose servers 100 times with each engine and setting, and print wh
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_REDIS_TIMEOUT=800 CYCLES='$(CYCLES)' JOBS='$(JOBS)' ENGINES='$(ENGINES)' \
 	    tests/chaos/guarantees.sh $(BUILD)/tests/chaos
 
-mutants: ## make mistakes on purpose, one at a time: a test has to notice each (half an hour; ONLY=words for some)
+mutants: ## make mistakes on purpose, one at a time: a test has to notice each (three quarters of an hour; ONLY=words for some)
 	@$(packages) build run test
 	@tests/mutants/run.py $(ONLY)
 
